@@ -1,0 +1,39 @@
+# Two commands do everything, set-up included:  make demo   make test
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+FAST   := not slow and not cluster and not browser and not kills and not latex
+SLOW   := slow or cluster or browser or kills or latex
+
+.PHONY: demo test test-all lint clean
+
+demo: $(VENV)/.demo
+	$(BIN)/grande demo
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest -m "$(FAST)" -n 2 --dist worksteal
+
+test-all: $(VENV)/.test-all
+	$(BIN)/python -m pytest -m "$(SLOW)"
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(VENV)/.demo: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	touch $@
+
+$(VENV)/.test-all: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test-all]"
+	sh scripts/install-test-tools.sh
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist

@@ -1,0 +1,5 @@
+"""The command line: one file a command; nothing heavy is imported until a command runs."""
+
+from grande_gnn.cli.main import main
+
+__all__ = ["main"]

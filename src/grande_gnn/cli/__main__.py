@@ -1,0 +1,3 @@
+from grande_gnn.cli import main
+
+main()

@@ -1,0 +1,56 @@
+"""The ``grande`` command: finds its commands by name and turns errors into one sentence."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from grande_gnn import __version__
+from grande_gnn.errors import GrandeError
+
+COMMANDS = {
+    "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
+    "evaluate": "Measure accuracy on a features file with the paper's protocol.",
+}
+"""Each command's one-line help; its code is ``grande_gnn/cli/<name>.py``, loaded when it runs."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when that command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return import_module(f"grande_gnn.cli.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except GrandeError as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="grande")
+@click.option("-v", "--verbose", is_flag=True, help="Say more about what is being done.")
+def main(verbose: bool) -> None:
+    """Label many images from few labels with the GRaNDe degree."""
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(message)s",
+        stream=sys.stderr,
+        force=True,
+    )

@@ -1,0 +1,7 @@
+"""Ranked lists and graphs."""
+
+from grande_gnn.graph.edges import knn_edges, knn_graph, reciprocal_edges, reciprocal_knn_graph
+from grande_gnn.graph.graph import Graph
+from grande_gnn.graph.neighbors import ranked_lists
+
+__all__ = ["Graph", "knn_edges", "knn_graph", "ranked_lists", "reciprocal_edges", "reciprocal_knn_graph"]

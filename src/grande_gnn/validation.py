@@ -1,0 +1,194 @@
+"""The one door where arrays, labels and parameters are checked.
+
+Everything public calls these functions once; inside, code trusts its input.
+Every message ends in what was got.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grande_gnn.errors import InvalidInputError
+
+__all__ = [
+    "UNLABELLED",
+    "check_choice",
+    "check_features",
+    "check_integer",
+    "check_lists",
+    "check_real",
+    "check_sigma",
+    "encode_labels",
+    "is_unlabelled",
+]
+
+UNLABELLED = -1
+"""The integer code of a sample without a label."""
+
+
+def check_features(features: ArrayLike, *, name: str = "features") -> NDArray[np.float32]:
+    """Return ``features`` as a C-contiguous, finite float32 matrix with at least one row and column."""
+    try:
+        array = np.asarray(features, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name} must be a numeric matrix (samples x features); got {error}"
+        ) from None
+    if array.ndim != 2:
+        raise InvalidInputError(
+            f"{name} must be a matrix with one row a sample; got {array.ndim} dimension(s), shape {array.shape}"
+        )
+    if 0 in array.shape:
+        raise InvalidInputError(f"{name} needs at least one sample and one feature; got shape {array.shape}")
+    finite = np.isfinite(array).all(axis=1)
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
+        raise InvalidInputError(
+            f"{name} must be finite: drop or repair the rows with NaN or infinity; "
+            f"got {len(bad)} such row(s), the first is row {bad[0]}"
+        )
+    return np.ascontiguousarray(array)
+
+
+def is_unlabelled(labels: ArrayLike) -> NDArray[np.bool_]:
+    """Mark the samples without a label: ``-1``, ``None``, ``NaN`` or ``""``."""
+    array = np.asarray(labels)
+    if array.dtype.kind in "iu":
+        return array == UNLABELLED
+    if array.dtype.kind == "f":
+        return np.isnan(array) | (array == UNLABELLED)
+    if array.dtype.kind in "US":
+        return np.char.strip(array) == array.dtype.type()
+    return np.array([_is_missing(label) for label in array.ravel()], dtype=bool).reshape(array.shape)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None:
+        return True
+    if isinstance(label, (str, bytes)):
+        return not label.strip()
+    if isinstance(label, (bool, np.bool_)):
+        return False
+    if isinstance(label, numbers.Real):
+        return math.isnan(label) or label == UNLABELLED
+    return bool(label != label)  # pandas.NA and friends
+
+
+def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Split labels into integer codes (``-1`` = unlabelled) and the sorted class names.
+
+    >>> codes, classes = encode_labels(["cat", "", "dog", None])
+    >>> codes.tolist(), classes.tolist()
+    ([0, -1, 1, -1], ['cat', 'dog'])
+    """
+    array = labels if isinstance(labels, np.ndarray) else _as_label_array(labels)
+    if array.ndim != 1:
+        raise InvalidInputError(f"labels must be one value a sample; got shape {array.shape}")
+    if n_samples is not None and len(array) != n_samples:
+        raise InvalidInputError(
+            f"there must be one label a sample: {n_samples} samples; got {len(array)} labels"
+        )
+    missing = is_unlabelled(array)
+    if missing.all():
+        raise InvalidInputError(
+            "at least one sample must be labelled: nothing can be learned from none; "
+            f"got {len(array)} samples, all marked unlabelled (-1, None, NaN or an empty string)"
+        )
+    known = array[~missing]
+    if known.dtype == object:
+        known = _plain(known)
+    classes, known_codes = np.unique(known, return_inverse=True)
+    codes = np.full(len(array), UNLABELLED, dtype=np.int64)
+    codes[~missing] = known_codes
+    return codes, classes
+
+
+def _as_label_array(labels: Any) -> NDArray[Any]:
+    """Turn a list into an array without letting numpy spell ``None`` or ``NaN`` as a class name."""
+    values = list(labels)
+    if any(label is None or isinstance(label, str) for label in values):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.asarray(values)
+
+
+def _plain(known: NDArray[Any]) -> NDArray[Any]:
+    """Give object labels a sortable type: all strings, or all numbers."""
+    if all(isinstance(label, str) for label in known):
+        return known.astype(str)
+    if all(isinstance(label, (numbers.Real, np.bool_)) for label in known):
+        return np.array(known.tolist())
+    kinds = sorted({type(label).__name__ for label in known})
+    raise InvalidInputError(f"labels must be all strings or all numbers; got a mixture of {', '.join(kinds)}")
+
+
+def check_choice(value: Any, choices: Iterable[str], *, name: str) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    options = list(choices)
+    if not isinstance(value, str) or value not in options:
+        raise InvalidInputError(f"{name} must be one of {', '.join(options)}; got {value!r}")
+    return value
+
+
+def check_real(
+    value: Any, *, name: str, low: float = -math.inf, high: float = math.inf, open_low: bool = False
+) -> float:
+    """Return ``value`` as a float inside ``[low, high]`` (``(low, high]`` with ``open_low``)."""
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    number = float(value) if is_real else math.nan
+    if not is_real or math.isnan(number) or number > high or number < low or (open_low and number <= low):
+        opening = "(" if open_low else "["
+        raise InvalidInputError(f"{name} must be a number in {opening}{low:g}, {high:g}]; got {value!r}")
+    return number
+
+
+def check_integer(value: Any, *, name: str, low: int = 0) -> int:
+    """Return ``value`` as an int that is at least ``low``."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)) or value < low:
+        raise InvalidInputError(f"{name} must be an integer of at least {low}; got {value!r}")
+    return int(value)
+
+
+def check_sigma(sigma: Any) -> float:
+    """Return σ as a positive, finite float."""
+    is_real = isinstance(sigma, numbers.Real) and not isinstance(sigma, (bool, np.bool_))
+    if not is_real or not float(sigma) > 0 or math.isinf(float(sigma)):
+        raise InvalidInputError(
+            f"sigma must be a positive number: it divides the squared distance (0.2 is the default); got {sigma!r}"
+        )
+    return float(sigma)
+
+
+def check_lists(lists: ArrayLike, n_samples: int | None = None) -> NDArray[np.int32]:
+    """Return ranked lists as an int32 matrix: row i starts with i, entries are distinct samples."""
+    array = np.asarray(lists)
+    if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] == 0:
+        raise InvalidInputError(
+            "ranked lists must be an integer matrix, row i listing the neighbours of sample i, nearest first; "
+            f"got shape {array.shape}, dtype {array.dtype}"
+        )
+    if n_samples is not None and len(array) != n_samples:
+        raise InvalidInputError(
+            f"ranked lists need one row a sample: {n_samples} samples; got {len(array)} rows"
+        )
+    if array.min() < 0 or array.max() >= len(array):
+        raise InvalidInputError(
+            f"ranked lists must name samples 0 to {len(array) - 1}; got entries from {array.min()} to {array.max()}"
+        )
+    if (array[:, 0] != np.arange(len(array))).any():
+        row = int(np.flatnonzero(array[:, 0] != np.arange(len(array)))[0])
+        raise InvalidInputError(
+            f"row i of ranked lists must start with i itself; got {array[row, 0]} first in row {row}"
+        )
+    ordered = np.sort(array, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        row = int(np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))[0])
+        raise InvalidInputError(f"a ranked list must not name a sample twice; got a repetition in row {row}")
+    return np.ascontiguousarray(array, dtype=np.int32)

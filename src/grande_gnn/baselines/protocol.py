@@ -32,9 +32,9 @@ class System(BaseEstimator, ABC):
     Attributes
     ----------
     classes_ : the class names, sorted.
-    transduction_ : the label of every sample in class names, the labelled ones included: what the system says,
-        which need not be what it was told.
-    reached_ : False where the system had no way from any label to that sample, so that its label is a guess.
+    transduction_ : the label of every sample in class names, the labelled ones included: what the system
+        says, which need not be what it was told.
+    reached_ : False where no label had a way to that sample, so that its label is a guess.
     """
 
     classes_: NDArray[Any]
@@ -43,20 +43,20 @@ class System(BaseEstimator, ABC):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Label every row of ``X``; ``y`` has ``-1``, ``None``, NaN or ``""`` where the label is unknown."""
-        X = self._check_samples(X)
-        codes, self.classes_ = encode_labels(y, len(X))
-        result = self._transduce(X, codes)
+        samples = self._check_samples(X)
+        codes, self.classes_ = encode_labels(y, len(samples))
+        result = self._transduce(samples, codes)
         self.transduction_ = self.classes_[result.codes]
         self.reached_ = result.reached
         return self
 
     def transduce_folds(self, X: ArrayLike, folds: ArrayLike) -> list[Transduction]:
-        """One transduction for each row of ``folds``: integer codes of one set of classes, -1 = unlabelled."""
-        X = self._check_samples(X)
+        """One transduction for each row of ``folds``: codes of one set of classes, -1 = unlabelled."""
+        samples = self._check_samples(X)
         codes = np.asarray(folds)
-        if codes.ndim != 2 or codes.dtype.kind not in "iu" or codes.shape[1] != len(X):
+        if codes.ndim != 2 or codes.dtype.kind not in "iu" or codes.shape[1] != len(samples):
             raise InvalidInputError(
-                f"folds must be an integer matrix with a column a sample, {len(X)} here, and a row a fold; "
+                f"folds must be an integer matrix with a column a sample, {len(samples)} here, and a row a fold; "
                 f"got shape {codes.shape}, dtype {codes.dtype}"
             )
         if (codes.max(axis=1) < 0).any():
@@ -64,7 +64,7 @@ class System(BaseEstimator, ABC):
                 "every fold needs a labelled sample; "
                 f"got none in fold {int(np.flatnonzero(codes.max(axis=1) < 0)[0])}"
             )
-        return self._transduce_folds(X, codes.astype(np.int64))
+        return self._transduce_folds(samples, codes.astype(np.int64))
 
     def _check_samples(self, X: Any) -> Any:
         """What ``X`` must be: a matrix of features, unless a subclass works on something else."""

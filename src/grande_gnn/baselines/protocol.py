@@ -56,7 +56,7 @@ class System(BaseEstimator, ABC):
         codes = np.asarray(folds)
         if codes.ndim != 2 or codes.dtype.kind not in "iu" or codes.shape[1] != len(samples):
             raise InvalidInputError(
-                f"folds must be an integer matrix with a column a sample, {len(samples)} here, and a row a fold; "
+                f"folds must be an integer matrix, a row a fold and a column a sample, {len(samples)} here; "
                 f"got shape {codes.shape}, dtype {codes.dtype}"
             )
         if (codes.max(axis=1) < 0).any():

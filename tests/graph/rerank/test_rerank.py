@@ -213,7 +213,6 @@ def test_draws_clusters_together(name):
     side = np.arange(300) // 150
     lists = ranked_lists(X, 120)
     precision = [(side[r[:, 1:40]] == side[:, None]).mean() for r in (lists, RERANKERS[name](lists))]
-    print(precision)
     assert precision[1] > precision[0] + 0.02
 
 

@@ -31,6 +31,7 @@ from torch.nn.functional import cross_entropy, log_softmax, normalize, one_hot, 
 
 from grande_gnn.baselines.augment import centre_view, strong_view, weak_view
 from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.engine import resolve_device
 from grande_gnn.errors import FileFormatError, InvalidInputError, MissingDependencyError
 from grande_gnn.validation import UNLABELLED
 
@@ -128,9 +129,7 @@ class CoMatch(System):
         return torch.stack([_square(image, kept) for image in X])
 
     def _transduce(self, X: Tensor, codes: NDArray[np.int64]) -> Transduction:
-        device = torch.device(
-            self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        )
+        device = resolve_device(self.device)
         training = _Training(self, X.to(device), torch.from_numpy(codes).to(device))
         for step in range(self.steps):
             losses = training.step(step)

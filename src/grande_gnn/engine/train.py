@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grande_gnn.engine.degrees import build_degree
+from grande_gnn.engine.flow import TorchFlow
 from grande_gnn.engine.heads import build_head
 from grande_gnn.engine.kernels import TorchKernels
+from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.memory import replicas_that_fit
-from grande_gnn.engine.models import Diffusion, FixedSGC, LabelledRows, Model
+from grande_gnn.engine.models import Diffusion, FixedSGC, Model
 from grande_gnn.engine.plan import Outcome, Replica, Settings
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
@@ -97,7 +99,7 @@ def _build(X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int,
     kernels = TorchKernels(graph, len(replicas), n_classes, X.device)
     degree = build_degree(replicas, graph, kernels, settings.detach)
     head = build_head(X, replicas, n_classes, settings)
-    return Diffusion(head, degree, kernels, LabelledRows(replicas, X.device), settings)
+    return Diffusion(head, TorchFlow(degree, kernels, settings), LabelledRows(replicas, X.device))
 
 
 def _batches(

@@ -274,11 +274,14 @@ class _Training:
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
-        with torch.no_grad():
-            old, new = self.average.state_dict(), self.network.state_dict()
-            for name, value in old.items():
-                if value.is_floating_point():
-                    value.lerp_(new[name], 1 - self.params.ema)
+        self._average_in(min(self.params.ema, (1 + number) / (10 + number)))  # young averages forget faster
+
+    @torch.no_grad()
+    def _average_in(self, memory: float) -> None:
+        new = self.network.state_dict()
+        for name, value in self.average.state_dict().items():
+            if value.is_floating_point():
+                value.lerp_(new[name], 1 - memory)
 
     @torch.no_grad()
     def predict(self) -> NDArray[np.int64]:

@@ -267,7 +267,7 @@ class _Search:
         return tuple(self._glorot(*shape).requires_grad_() for shape in shapes)
 
     def _glorot(self, rows: int, cols: int) -> Tensor:
-        uniform = torch.rand(rows, cols, generator=self.generator, device=self.X.device)
+        uniform = torch.rand(rows, cols, generator=self.generator, device=self.X.device, dtype=self.X.dtype)
         return (2 * uniform - 1) * math.sqrt(6 / (rows + cols))
 
     def _train_loss(self, weights: Weights, theta: Tensor) -> Tensor:

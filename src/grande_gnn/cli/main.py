@@ -15,6 +15,7 @@ from grande_gnn.errors import GrandeError
 COMMANDS = {
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
+    "compare": "Compare GRaNDe with every other system on a features file.",
 }
 """Each command's one-line help; its code is ``grande_gnn/cli/<name>.py``, loaded when it runs."""
 

@@ -64,6 +64,8 @@ class TorchKernels:
 
     def _incidence_blocks(self, g: int, per_replica: int) -> list[tuple[slice, Tensor]]:
         """Matrices that turn H into h_a − h_b: g replicas at once, or slices of one replica's pairs."""
+        if self.n_pairs == 0:
+            return []
         n_slices = 1 if g > 1 else -(-per_replica // _CHUNK_BYTES)
         edges = np.linspace(0, self.n_pairs, n_slices + 1).astype(np.int64)
         left, right = self.left.cpu().numpy(), self.right.cpu().numpy()
@@ -135,7 +137,7 @@ class TorchKernels:
             flat = H[g].reshape(-1, self.c)
             for pairs, incidence in self._incidence[H[g].shape[0]]:
                 difference = incidence @ flat
-                out[g, pairs] = difference.square_().sum(1).view(-1, pairs.stop - pairs.start)
+                out[g, pairs] = difference.square_().sum(1).view(out[g, pairs].shape)
         return out
 
 

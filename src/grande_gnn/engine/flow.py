@@ -23,8 +23,8 @@ __all__ = ["Flow", "TorchFlow"]
 class Flow(Protocol):
     """What a model needs of a diffusion. H, Z and gradients are (R, n, c), whatever their strides."""
 
-    delta: Tensor  # (R, n): the degree of the last forward pass
-
+    @property
+    def delta(self) -> Tensor: ...  # (R, n): the degree of the last forward pass
     def forward(self, H: Tensor) -> Tensor: ...
     def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor: ...
 

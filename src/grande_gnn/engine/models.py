@@ -26,6 +26,7 @@ class Model(Protocol):
     """What the training loop needs of a model."""
 
     labelled: LabelledRows
+    capturable: bool  # whether an epoch can be recorded as a CUDA graph
 
     def all_parameters(self) -> list[Tensor]: ...
     def forward(self) -> Tensor: ...
@@ -37,8 +38,8 @@ class Model(Protocol):
 class Diffusion:
     """Z = flow(head(X)), the degree inside the flow being taken from head(X) itself."""
 
-    def __init__(self, head: Head, flow: Flow, labelled: LabelledRows) -> None:
-        self.head, self.flow, self.labelled = head, flow, labelled
+    def __init__(self, head: Head, flow: Flow, labelled: LabelledRows, *, capturable: bool = False) -> None:
+        self.head, self.flow, self.labelled, self.capturable = head, flow, labelled, capturable
 
     def all_parameters(self) -> list[Tensor]:
         return self.head.all_parameters()
@@ -68,6 +69,7 @@ class FixedSGC:
         self, diffused: Tensor, count: Tensor, replicas: Sequence[Replica], c: int, settings: Settings
     ) -> None:
         self.X, self.count, self.c = diffused, count, c
+        self.capturable = diffused.is_cuda
         self.labelled = LabelledRows(replicas, diffused.device)
         d = diffused.shape[1]
         sets: dict[bytes, list[int]] = {}

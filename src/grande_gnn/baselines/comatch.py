@@ -195,6 +195,7 @@ class _Training:
         seed = int(np.random.SeedSequence(params.random_state).generate_state(1)[0])
         self.n_classes = int(codes.max()) + 1
         self.network = self._build(torch.Generator().manual_seed(seed)).to(images.device)
+        self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
         self.generator = torch.Generator(images.device).manual_seed(seed)
         self.optimiser = self._optimiser()

@@ -22,8 +22,8 @@ CASES = {  # n, classes, replicas, mean edges a node
     "flowers": (31, 17, 5, 4),
     "one class": (9, 1, 2, 2),
     "one replica": (14, 5, 1, 3),
-    "many classes": (12, 200, 3, 2),
-    "many replicas": (6, 2, 500, 1),
+    "many classes": (8, 200, 2, 2),
+    "many replicas": (4, 2, 500, 1),
 }
 
 
@@ -92,15 +92,16 @@ def test_the_fused_head_equals_the_reference(case, dropout):
     H = fused.forward(training=True).clone()
     reference = MLPHead(Inputs(X, fused.runs, settings), fused.runs, replicas, c, 20, settings)
     if dropout:
-        reference.inputs.masks = {r: Replay(m != 0) for r, m in fused.inputs.masked.items()}
-        reference._masks = {r: Replay(bits) for r, bits in fused._bits.items()}
+        reference.inputs.masks = {r: Replay(m[:n] != 0) for r, m in fused.inputs.masked.items()}
+        reference._masks = {r: Replay(bits[:, :n].T) for r, bits in fused._bits.items()}
     assert distance(reference.forward(training=True), H) < 1e-5
     gradient = torch.from_numpy(rng.normal(size=(R, n, c)).astype(np.float32)).to(DEVICE)
     reference.backward(gradient)
     fused.backward(gradient)
     for name, tensors in reference.parameters.items():
         for ours, theirs in zip(tensors, fused.parameters[name], strict=True):
-            assert distance(ours.grad, theirs.grad) < 1e-4, name
+            there = theirs.grad.T if name == "weight1" else theirs.grad  # kept transposed on CUDA
+            assert distance(ours.grad, there) < 1e-4, name
     assert distance(reference.forward(training=False), fused.forward(training=False)) < 1e-5
 
 

@@ -61,7 +61,7 @@ class TritonFlow:
             return torch.from_numpy(array.astype(np.int32)).to(device)
 
         self.indptr, self.indices, self.entry_pair = put(graph.indptr), put(cols), put(entry_pair)
-        self.pair_ptr, self.right = put(pair_ptr), put(cols[upper])
+        self.pair_ptr, self.left, self.right = put(pair_ptr), put(rows[upper]), put(cols[upper])
         self.count = torch.as_tensor(graph.degree, dtype=torch.float32, device=device)
 
     @property
@@ -138,8 +138,13 @@ class TritonFlow:
         shape = (self.n, self.R, self.c)
         share = self.log_scale.view(shape).sum(-1).div_(self._delta).mul_(self.uses * -0.5)
         share.div_(self.count.unsqueeze(1))
-        grid, block = self._tiles()
+        block = min(128, triton.next_power_of_2(self.R))
+        kernels.pair_weights[(self.n_pairs, triton.cdiv(self.R, block))](
+            self.rho, self.rate, share, self.left, self.right, self.R, LOG_PENALTY_CAP,
+            BLOCK=block, num_warps=max(1, block // 32),
+        )  # fmt: skip
+        grid, columns = self._columns()
         kernels.degree_backward[grid](
-            self.H, self.rho, self.rate, share, self.to_head, self.indptr, self.indices, self.entry_pair,
-            self.R * self.c, self.R, self.c, LOG_PENALTY_CAP, **block,
+            self.H, self.rho, self.to_head, self.indptr, self.indices, self.entry_pair,
+            self.R * self.c, self.R, self.c, **columns,
         )  # fmt: skip

@@ -12,7 +12,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["degree_backward", "degree_forward", "hop_backward", "hop_forward", "pair_distances"]
+__all__ = [
+    "degree_backward",
+    "degree_forward",
+    "hop_backward",
+    "hop_forward",
+    "pair_distances",
+    "pair_weights",
+]
 
 
 @triton.jit
@@ -119,29 +126,42 @@ def degree_forward(
 
 
 @triton.jit
+def pair_weights(rho, rate, share, left, right, R, cap, BLOCK: tl.constexpr):
+    """In place of ρ²: w = 2·rate·exp(ρ²·rate)·(share_a + share_b), the gradient of the loss with respect to ρ², twice."""
+    p = tl.program_id(0).to(tl.int64)
+    r = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = r < R
+    a = tl.load(left + p).to(tl.int64)
+    b = tl.load(right + p).to(tl.int64)
+    speed = tl.load(rate + r, mask=inside, other=0.0)
+    exponent = tl.load(rho + p * R + r, mask=inside, other=0.0) * speed
+    both = tl.load(share + a * R + r, mask=inside, other=0.0) + tl.load(
+        share + b * R + r, mask=inside, other=0.0
+    )
+    slope = tl.where(exponent <= cap, tl.exp(tl.minimum(exponent, cap)), 0.0)
+    tl.store(rho + p * R + r, 2 * speed * slope * both, mask=inside)
+
+
+@triton.jit
 def degree_backward(
-    H, rho, rate, share, to_head, indptr, indices, entry_pair, RC, R, C, cap,
-    RB: tl.constexpr, CB: tl.constexpr,
+    H, weight, to_head, indptr, indices, entry_pair, RC, R, C, BLOCK: tl.constexpr, NB: tl.constexpr
 ):  # fmt: skip
-    """Add Σ_i w(q, i)(h_q − h_i), w = 2·rate·exp(ρ²·rate)·(share_q + share_i), to ``to_head``."""
+    """Add Σ_i w(q, i)(h_q − h_i) to ``to_head``: the Laplacian of the pair weights."""
     q = tl.program_id(0).to(tl.int64)
-    r = tl.program_id(1) * RB + tl.arange(0, RB)
-    c = tl.arange(0, CB)
-    valid = r < R
-    tile = r[:, None] * C + c[None, :]
-    inside = valid[:, None] & (c[None, :] < C)
-    hq = tl.load(H + q * RC + tile, mask=inside, other=0.0)
-    speed = tl.load(rate + r, mask=valid, other=0.0)
-    mine = tl.load(share + q * R + r, mask=valid, other=0.0)
-    total = tl.load(to_head + q * RC + tile, mask=inside, other=0.0)
-    for e in range(tl.load(indptr + q), tl.load(indptr + q + 1)):
-        p = tl.load(entry_pair + e).to(tl.int64)
-        i = tl.load(indices + e).to(tl.int64)
-        exponent = tl.load(rho + p * R + r, mask=valid, other=0.0) * speed
-        theirs = tl.load(share + i * R + r, mask=valid, other=0.0)
-        weight = (
-            tl.where(exponent <= cap, tl.exp(tl.minimum(exponent, cap)), 0.0) * 2 * speed * (mine + theirs)
-        )
-        hi = tl.load(H + i * RC + tile, mask=inside, other=0.0)
-        total += weight[:, None] * (hq - hi)
-    tl.store(to_head + q * RC + tile, total, mask=inside)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = cols < RC
+    replica = cols // C
+    own = q * RC + cols
+    hq = tl.load(H + own, mask=inside, other=0.0)
+    total = tl.load(to_head + own, mask=inside, other=0.0)
+    end = tl.load(indptr + q + 1)
+    lanes = tl.arange(0, NB)
+    for e in range(tl.load(indptr + q), end, NB):
+        here = e + lanes < end
+        i = tl.load(indices + e + lanes, mask=here, other=0).to(tl.int64)
+        p = tl.load(entry_pair + e + lanes, mask=here, other=0).to(tl.int64)
+        both = here[:, None] & inside[None, :]
+        hi = tl.load(H + i[:, None] * RC + cols[None, :], mask=both, other=0.0)
+        w = tl.load(weight + p[:, None] * R + replica[None, :], mask=both, other=0.0)
+        total += tl.sum(w * (hq[None, :] - hi), 0)
+    tl.store(to_head + own, total, mask=inside)

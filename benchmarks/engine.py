@@ -163,7 +163,8 @@ def measure(row: Row, device: str, with_pyg: bool, data: Path | None) -> dict[st
     seconds, accuracy, peak = engine_seconds(row, X, y, graph, device)
     limit = limit_seconds(row, graph, ceilings)
     result: dict[str, Any] = {
-        "row": row.name, "features": source, "n": n, "d": row.d, "classes": c, "model": row.model, "trainings": row.trainings,
+        "row": row.name, "features": source, "n": n, "d": row.d, "classes": c, "model": row.model,
+        "trainings": row.trainings,
         "edges": graph.n_edges, "seconds": seconds, "ms_per_training": 1e3 * seconds / row.trainings,
         "limit_seconds": limit, "of_limit": limit / seconds, "accuracy": accuracy, "peak_gib": peak / 2**30,
         "gemm_tflops": ceilings.gemm / 1e12, "copy_tb_s": ceilings.copy / 1e12, "cache_tb_s": ceilings.cache / 1e12,
@@ -171,9 +172,9 @@ def measure(row: Row, device: str, with_pyg: bool, data: Path | None) -> dict[st
     if with_pyg:
         from pyg_loop import time_pyg
 
-        loop = time_pyg(X, y, graph, model=row.model, degree="grande", sigma=0.2, device=device, trainings=3)
-        result |= {"pyg_ms_per_training": 1e3 * loop.seconds_per_training}
-        result["ratio"] = loop.seconds_per_training * row.trainings / seconds
+        loop = time_pyg(X, y, graph, paper_folds(y, 10), model=row.model, device=device, trainings=3)
+        result |= {"pyg_ms_per_training": 1e3 * loop.seconds, "pyg_threads": loop.threads}
+        result["ratio"] = loop.seconds * row.trainings / seconds
     return result
 
 

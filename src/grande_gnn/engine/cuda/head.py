@@ -112,7 +112,7 @@ class TritonMLPHead(MLPHead):
                 kernels.draw_mask[(triton.cdiv(size, _BLOCK),)](
                     self._bits[r], self.inputs.step, key, size, self.drop, BLOCK=_BLOCK
                 )
-        blocks = self._blocks | {"BC": min(128, self._blocks["BC"])}
+        blocks = self._forward_blocks
         for i, run in enumerate(self.runs):
             inputs = self.inputs.padded(run.repetition)
             torch.mm(self.parameters["weight1"][i], inputs.T, out=self._hidden[i])

@@ -95,6 +95,7 @@ class TritonMLPHead(MLPHead):
             "BH": 64 if self.c <= 64 else 32,
             "BC": max(16, triton.next_power_of_2(self.c)),
         }
+        self._forward_blocks = self._blocks | {"BC": min(128, self._blocks["BC"])}
         # Enough programs to fill the device; the parts are summed afterwards.
         longest = max(map(len, self.runs))
         units = triton.cdiv(self.h, self._blocks["BH"]) * longest

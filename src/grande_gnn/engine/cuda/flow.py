@@ -80,7 +80,7 @@ class TritonFlow:
     def _tiles(self) -> tuple[tuple[int, int], dict[str, int]]:
         """Grid and block of the kernels that sum over the classes of a replica."""
         CB = triton.next_power_of_2(self.c)
-        RB = max(1, min(triton.next_power_of_2(self.R), 512 // CB))
+        RB = max(1, min(triton.next_power_of_2(self.R), 256 // CB))
         return (self.n, triton.cdiv(self.R, RB)), {
             "RB": RB,
             "CB": CB,

@@ -20,9 +20,7 @@ def outputs(n, c=3, seed=0):
 def by_loops(h, dense, sigma):
     """δ(q) = |N(q)| + mean of 1/f over N(q), one number at a time."""
     n = len(h)
-    rho = {
-        (q, i): math.dist(h[q].tolist(), h[i].tolist()) for q in range(n) for i in range(n) if dense[q, i]
-    }
+    rho = {(q, i): math.dist(h[q].tolist(), h[i].tolist()) for q in range(n) for i in range(n) if dense[q, i]}
     low, high = min(rho.values()), max(rho.values())
     delta = []
     for q in range(n):
@@ -81,9 +79,7 @@ def test_a_smaller_sigma_never_lowers_a_degree(connected):
 @pytest.mark.parametrize("change", [lambda h: 37.0 * h, lambda h: h / 1e5, lambda h: h + outputs(1, seed=9)])
 def test_neither_scale_nor_a_constant_row_matters(tiny, change):
     h = outputs(tiny.graph.n_nodes)
-    np.testing.assert_allclose(
-        grande_degree(change(h), tiny.graph), grande_degree(h, tiny.graph), rtol=1e-9
-    )
+    np.testing.assert_allclose(grande_degree(change(h), tiny.graph), grande_degree(h, tiny.graph), rtol=1e-9)
 
 
 def test_permuting_nodes_permutes_the_degree(tiny):

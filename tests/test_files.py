@@ -26,7 +26,9 @@ X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
 LOADERS = {"features": load_features, "ranked lists": load_lists, "graph": load_graph}
 
 
-@pytest.mark.parametrize("labels", [None, np.array(["a", "", "b", "a", "b", ""]), np.array([0, 1, -1, 0, 1, 2])])
+@pytest.mark.parametrize(
+    "labels", [None, np.array(["a", "", "b", "a", "b", ""]), np.array([0, 1, -1, 0, 1, 2])]
+)
 def test_features_come_back(tmp_path, labels):
     files = np.array([f"dir/é {i}.jpg" for i in range(6)])
     save_features(tmp_path / "f.npz", FeaturesFile(X, files, labels))
@@ -61,7 +63,11 @@ def test_half_precision_and_class_names(tmp_path):
 
 def test_a_one_sided_graph_without_loops_is_completed(tmp_path):
     np.savez(tmp_path / "g.npz", indptr=[0, 1, 1, 1], indices=[2])
-    assert load_graph(tmp_path / "g.npz").to_scipy(int).toarray().tolist() == [[1, 0, 1], [0, 1, 0], [1, 0, 1]]
+    assert load_graph(tmp_path / "g.npz").to_scipy(int).toarray().tolist() == [
+        [1, 0, 1],
+        [0, 1, 0],
+        [1, 0, 1],
+    ]
 
 
 # -- foreign and broken files -------------------------------------------------------------------------
@@ -119,10 +125,16 @@ def test_damaged_bytes(tmp_path, at):
         ({"features": X[0]}, "f.npz: features must be a matrix"),
         ({"features": np.full((3, 2), np.nan)}, "f.npz: features must be finite.*3 such row"),
         ({"features": np.array([["a"]])}, "f.npz: features must be a numeric matrix"),
-        ({"features": X, "labels": np.arange(5)}, r"'labels' must have one entry a row.*\(6\); got shape \(5,\)"),
+        (
+            {"features": X, "labels": np.arange(5)},
+            r"'labels' must have one entry a row.*\(6\); got shape \(5,\)",
+        ),
         ({"features": X, "labels": X}, r"'labels' must have one entry a row.*got shape \(6, 3\)"),
         ({"features": X, "files": np.array(["a"])}, "'files' must have one entry a row"),
-        ({"features": X, "labels": np.arange(6), "classes": np.array(["a"])}, "must index the 1 'classes'.*0 to 5"),
+        (
+            {"features": X, "labels": np.arange(6), "classes": np.array(["a"])},
+            "must index the 1 'classes'.*0 to 5",
+        ),
         ({"features": X, "labels": np.full(6, -2), "classes": np.array(["a"])}, "must index the 1 'classes'"),
     ],
 )
@@ -165,7 +177,7 @@ def test_an_output_is_not_overwritten_unasked(tmp_path):
     target = tmp_path / "out.csv"
     assert check_output(target) == target
     target.write_text("mine")
-    with pytest.raises(OutputExistsError, match="the output exists.*; got .*out.csv"):
+    with pytest.raises(OutputExistsError, match=r"the output exists.*; got .*out.csv"):
         check_output(target)
     assert check_output(target, overwrite=True) == target
     assert target.read_text() == "mine"

@@ -39,7 +39,9 @@ def test_each_row_on_its_own(how):
 
 def test_row_lengths():
     length = np.linalg.norm(X, axis=1).mean()
-    np.testing.assert_allclose(np.linalg.norm(Normalizer.fit(X, "l2").transform(X), axis=1), length, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.linalg.norm(Normalizer.fit(X, "l2").transform(X), axis=1), length, rtol=1e-6
+    )
     got = np.linalg.norm(Normalizer.fit(X, "center-l2").transform(X), axis=1)
     np.testing.assert_allclose(got, 2.0, rtol=1e-6)  # √4
 

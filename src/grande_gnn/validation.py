@@ -152,7 +152,13 @@ def check_real(
     """Return ``value`` as a float inside ``[low, high]`` (``(low, high]`` with ``open_low``)."""
     is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     number = float(value) if is_real else math.nan
-    if not is_real or not math.isfinite(number) or number > high or number < low or (open_low and number <= low):
+    if (
+        not is_real
+        or not math.isfinite(number)
+        or number > high
+        or number < low
+        or (open_low and number <= low)
+    ):
         opening = "(" if open_low else "["
         raise InvalidInputError(f"{name} must be a number in {opening}{low:g}, {high:g}]; got {value!r}")
     return number

@@ -31,13 +31,18 @@ def test_equals_the_definition(kind, k):
 @pytest.mark.parametrize("kind", FROM_LISTS)
 def test_k_counts_the_sample_itself_unless_told(kind):
     lists = ranked_lists(X, 12)
-    for build in (lambda k, **o: FROM_LISTS[kind](lists, k, **o), lambda k, **o: FROM_FEATURES[kind](X, k, **o)):
+    for build in (
+        lambda k, **o: FROM_LISTS[kind](lists, k, **o),
+        lambda k, **o: FROM_FEATURES[kind](X, k, **o),
+    ):
         np.testing.assert_array_equal(build(5, include_self=False).indices, build(6).indices)
 
 
 def test_the_default_k_is_forty():
     points = np.random.default_rng(1).normal(size=(100, 3))
-    np.testing.assert_array_equal(reciprocal_knn_graph(points).indices, reciprocal_knn_graph(points, 40).indices)
+    np.testing.assert_array_equal(
+        reciprocal_knn_graph(points).indices, reciprocal_knn_graph(points, 40).indices
+    )
 
 
 def test_a_reciprocal_edge_is_a_knn_edge_and_no_node_exceeds_k():

@@ -49,7 +49,9 @@ class Graph:
                 f"edges must join nodes 0 to {n_nodes - 1}; "
                 f"got numbers from {min(rows.min(), cols.min())} to {max(rows.max(), cols.max())}"
             )
-        ones = np.ones(rows.size, dtype=bool)  # a sum of bools cannot overflow, however often an edge is given
+        ones = np.ones(
+            rows.size, dtype=bool
+        )  # a sum of bools cannot overflow, however often an edge is given
         return cls.from_scipy(sp.csr_matrix((ones, (rows, cols)), shape=(n_nodes, n_nodes)))
 
     @classmethod

@@ -107,7 +107,8 @@ class TorchKernels:
         square = self._squared_distances(H)
         # min ρ = 0 because of the self-loops, so ρ′² = ρ²/max ρ²; no edge at all, or all equal: ρ′ = 0.
         largest = square.amax(1, keepdim=True) if self.n_pairs else square.new_zeros(self.R, 1)
-        rate = torch.where(largest > 0, 1 / (largest * sigma[:, None]), 0.0)
+        # The bound only touches distances below 10⁻¹¹ and keeps rate · 10¹² within float32.
+        rate = torch.where(largest > 0, 1 / (largest * sigma[:, None]), 0.0).clamp_max_(1e24)
         exponent = square * rate
         inverse_kernel = exponent.clamp_max(LOG_PENALTY_CAP).exp_()
         s = torch.empty(self.R, self.n, device=self.device)

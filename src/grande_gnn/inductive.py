@@ -1,8 +1,9 @@
 """New samples join a fitted graph through their neighbours; everything fitted stays as it is.
 
-A new sample x is joined to those of its k − 1 nearest fitted samples j that would list it — x is nearer
-to j than the last of j's own k − 1 neighbours, or j has fewer — and if there is none, to its nearest: as the last row
-of the data it would have had these reciprocal neighbours. Its head output, degree and diffusion follow the same equations as those of a fitted sample, with the fitted states frozen:
+A new sample x is joined to those of its k − 1 nearest fitted samples j that would list it — x is nearer to
+j than the last of j's own k − 1 neighbours, or j has fewer — and if there is none, to its nearest: as the last
+row of the data it would have had just these reciprocal neighbours. Its head output, degree and diffusion follow
+the same equations as those of a fitted sample, with the fitted states frozen:
 
     z⁽ᵗ⁺¹⁾ = (1 − α) d_x (Σ_j d_j Z⁽ᵗ⁾_j + d_x z⁽ᵗ⁾) + α h_x,         d = δ^(−½)
 

@@ -46,5 +46,5 @@ def test_pairing_removes_what_both_share():
 
 
 def test_paired_tables_must_have_one_shape():
-    with pytest.raises(ValueError, match="shape|broadcast"):
+    with pytest.raises(ValueError, match=r"shape|broadcast"):
         paired_interval(np.ones((5, 10)), np.ones((5, 9)))

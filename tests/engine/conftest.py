@@ -1,5 +1,6 @@
 """The same trainings in plain torch with autograd: what the engine's hand-written passes must equal."""
 
+import os
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
@@ -13,6 +14,9 @@ from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.dropout import MaskStream
 from grande_gnn.graph import Graph
 from grande_gnn.propagation import appnp
+
+if not torch.cuda.is_available():  # Triton's interpreter, to be chosen before the kernels are imported
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 def mean_distance_degree(h, graph):
@@ -41,9 +45,7 @@ class PlainModel:
         parameters = {k: torch.tensor(v, dtype=dtype).requires_grad_() for k, v in outcome.parameters.items()}
         widths = [X.shape[1]] + [p.shape[1] for k, p in parameters.items() if k == "weight1"]
         masks = [
-            MaskStream(
-                (len(X), w), settings.drop, (settings.seed, replica.repetition, i), torch.device("cpu")
-            )
+            MaskStream((len(X), w), settings.drop, (settings.seed, replica.repetition, i))
             for i, w in enumerate(widths)
         ]
         return cls(torch.tensor(X, dtype=dtype), graph, replica, settings, parameters, masks)

@@ -6,11 +6,9 @@ import torch
 
 from grande_gnn.engine.dropout import MaskStream
 
-CPU = torch.device("cpu")
-
 
 def masks(key=(0, 0, 0), shape=(50, 30), p=0.5, count=3):
-    stream = MaskStream(shape, p, key, CPU)
+    stream = MaskStream(shape, p, key)
     return torch.stack([stream.next() for _ in range(count)])
 
 

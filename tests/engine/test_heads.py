@@ -5,14 +5,22 @@ import pytest
 import torch
 
 from grande_gnn.engine import Replica, Settings
-from grande_gnn.engine.heads import build_head
+from grande_gnn.engine.build import build_model
+from grande_gnn.graph import Graph
 
 REPLICAS = [(0, 0), (0, 1), (0, 1), (1, 0), (3, 2)]  # (repetition, fold), repetitions together
 
 
+@pytest.fixture(params=[16, 1], ids=lambda n: f"run={n}", autouse=True)
+def runs(request, monkeypatch):
+    """Replicas of one repetition in one product, or each on its own."""
+    monkeypatch.setattr("grande_gnn.engine.build.LONGEST_RUN", request.param)
+
+
 def build(problem, hidden, settings, keys=REPLICAS):
     replicas = [Replica(problem.labels, 0.2, r, f, hidden) for r, f in keys]
-    return build_head(torch.from_numpy(problem.X), replicas, problem.c, settings), replicas
+    graph = Graph.from_edges([0], [1], len(problem.X))
+    return build_model(torch.from_numpy(problem.X), graph, replicas, problem.c, settings).head, replicas
 
 
 @pytest.mark.parametrize("hidden", [None, 16])
@@ -45,7 +53,7 @@ def test_passes_equal_autograd(problem, plain, hidden, dropout):
     settings = Settings(dropout=dropout, device="cpu")
     head, replicas = build(problem, hidden, settings)
     gradient = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 40, 3)).astype(np.float32))
-    got = head.forward(training=True)
+    got = head.forward(training=True).clone()  # the next pass writes over it
     head.backward(gradient)
     grads = {name: [p.grad for p in group] for name, group in head.parameters.items()}
     clean = head.forward(training=False)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from grande_gnn.degree import grande_degree
-from grande_gnn.engine.kernels import TorchKernels, reference
+from grande_gnn.engine.kernels import TorchKernels
 from grande_gnn.graph import Graph
 
 CPU = torch.device("cpu")
@@ -16,7 +16,7 @@ SIGMAS = torch.tensor([0.05, 0.2, 1.0, 1e4, 0.2])
 def kernels_of(request, monkeypatch):
     """Kernels with all replicas in one group, or cut into groups and slices of pairs."""
     if request.param:
-        monkeypatch.setattr(reference, "_CHUNK_BYTES", request.param)
+        monkeypatch.setattr("grande_gnn.engine.kernels._CHUNK_BYTES", request.param)
     return lambda graph, R=5, c=3: TorchKernels(graph, R, c, CPU)
 
 

@@ -2,32 +2,34 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from grande_gnn.engine import Settings
-from grande_gnn.engine.memory import available_memory, predicted_bytes, replicas_that_fit
+from grande_gnn.engine.memory import Sizes, available_memory, predicted_bytes, replicas_that_fit
 from grande_gnn.errors import NotEnoughMemoryError
 
-SIZES = (1000, 200, 10, 64, 20_000)
+SIZES = Sizes(n=1000, d=200, c=10, hidden=64, n_edges=20_000, hops=10, replicas=50, repetitions=5)
 CPU = torch.device("cpu")
 
 
-def fitting(limit, n_replicas=50):
-    return replicas_that_fit(SIZES, n_replicas, 5, Settings(memory_limit=limit), CPU)
+def fitting(limit):
+    return replicas_that_fit(SIZES, Settings(memory_limit=limit), CPU)
 
 
 def need(count):
-    return predicted_bytes(*SIZES, 10, count, min(count, 5))
+    return predicted_bytes(replace(SIZES, replicas=count, repetitions=min(count, 5)), "cpu")
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 25, 50, 500])
-def test_never_more_than_fit_and_never_needlessly_few(count):
+@pytest.mark.parametrize("count", [1, 2, 7, 25, 49, 50, 500])
+def test_never_more_than_fit_and_no_batch_too_many(count):
     got = fitting(need(count))
     assert need(got) <= need(count)
-    assert got == 50 if count >= 50 else got <= count <= 2 * got + 1
+    fewest_batches = -(-50 // min(50, count))
+    assert -(-50 // got) == fewest_batches
 
 
 def test_one_that_does_not_fit_is_refused():
@@ -36,12 +38,12 @@ def test_one_that_does_not_fit_is_refused():
         fitting(need(1) - 1)
 
 
-@pytest.mark.parametrize("place", range(6))
-def test_more_of_anything_needs_more(place):
-    base = [1000, 200, 10, 64, 20_000, 10, 3, 2]
-    more = [2 * v if i == place else v for i, v in enumerate(base)]
-    assert predicted_bytes(*more) > predicted_bytes(*base)
-    assert predicted_bytes(*base[:3], None, *base[4:]) < predicted_bytes(*base)
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("name", ["n", "d", "c", "hidden", "n_edges", "hops", "replicas", "repetitions"])
+def test_more_of_anything_needs_more(name, device):
+    more = replace(SIZES, **{name: 2 * getattr(SIZES, name)})
+    assert predicted_bytes(more, device) > predicted_bytes(SIZES, device)
+    assert predicted_bytes(replace(SIZES, hidden=None), device) < predicted_bytes(SIZES, device)
 
 
 def test_the_machine_has_memory():
@@ -52,7 +54,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from grande_gnn.engine import Replica, Settings, train
-from grande_gnn.engine.memory import predicted_bytes
+from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.graph import Graph
 rng = np.random.default_rng(0)
 n, d, c, R, model = 3000, 300, 10, 12, sys.argv[1]
@@ -68,7 +70,8 @@ train(X[:50], Graph.from_edges([0], [1], 50), [Replica(np.arange(50) % c, 0.2, h
 before = peak()
 train(X, graph, replicas(R), c, settings)
 hidden = None if model == "sgc" else 64
-predicted = predicted_bytes(n, d, c, hidden, graph.n_edges, settings.hops, R, 3 if model == "appnp" else 0)
+sizes = Sizes(n, d, c, hidden, graph.n_edges, settings.hops, R, 3 if model == "appnp" else 0)
+predicted = predicted_bytes(sizes, "cpu")
 print(peak() - before, predicted)
 """
 

@@ -5,28 +5,23 @@ import pytest
 import torch
 
 from grande_gnn.engine import Replica, Settings
-from grande_gnn.engine.degrees import build_degree
-from grande_gnn.engine.heads import build_head
-from grande_gnn.engine.kernels import TorchKernels
-from grande_gnn.engine.models import Diffusion, FixedSGC, LabelledRows
+from grande_gnn.engine.build import build_model
+from grande_gnn.engine.labelled import LabelledRows
+from grande_gnn.engine.models import FixedSGC
 from grande_gnn.errors import InvalidInputError
 
 CPU = torch.device("cpu")
 
 
-def diffusion(problem, replicas, settings):
-    X = torch.from_numpy(problem.X)
-    kernels = TorchKernels(problem.graph, len(replicas), problem.c, CPU)
-    degree = build_degree(replicas, problem.graph, kernels, settings.detach)
-    head = build_head(X, replicas, problem.c, settings)
-    return Diffusion(head, degree, kernels, LabelledRows(replicas, CPU), settings)
+def built(problem, replicas, settings):
+    return build_model(torch.from_numpy(problem.X), problem.graph, replicas, problem.c, settings)
 
 
-def assert_gradients_equal(model, parameters, replicas, problem, plain, settings):
+def assert_gradients_equal(problem, plain, replicas, settings):
+    model = built(problem, replicas, settings)
     model.backward(model.labelled.loss_gradient(model.forward()))
-    for group in parameters:
-        for p in group:
-            p.data = p.grad  # so that of_replica cuts gradients as it cuts parameters
+    for p in model.all_parameters():
+        p.data = p.grad  # so that of_replica cuts gradients as it cuts parameters
     for r, replica in enumerate(replicas):
         expected = plain.start(problem.X, problem.graph, replica, problem.c, settings).gradients()
         got = model.of_replica(r)
@@ -55,8 +50,7 @@ def test_sigmas_centrality_folds_and_repetitions_in_one_batch(problem, plain, mo
         Replica(labels, degree, r, f, hidden)
         for r in range(2) for f, labels in enumerate((problem.labels, other)) for degree in degrees
     ]  # fmt: skip
-    built = diffusion(problem, replicas, settings)
-    assert_gradients_equal(built, built.head.parameters.values(), replicas, problem, plain, settings)
+    assert_gradients_equal(problem, plain, replicas, settings)
 
 
 @pytest.mark.parametrize("detach", [False, True])
@@ -65,8 +59,7 @@ def test_user_functions(problem, plain, custom_degree, model, detach):
     settings = Settings(model=model, detach=detach, device="cpu")
     constant = lambda h, graph: torch.from_numpy(graph.degree).to(h) ** 0.5  # noqa: E731
     replicas = [Replica(problem.labels, f, 0, i, 16) for i, f in enumerate((custom_degree, constant))]
-    built = diffusion(problem, replicas, settings)
-    assert_gradients_equal(built, built.head.parameters.values(), replicas, problem, plain, settings)
+    assert_gradients_equal(problem, plain, replicas, settings)
 
 
 def test_fixed_sgc(problem, plain):
@@ -77,17 +70,14 @@ def test_fixed_sgc(problem, plain):
         Replica(labels, "centrality", r, f)
         for r in range(2) for f, labels in enumerate((problem.labels, other, relabelled))
     ]  # fmt: skip
-    root = np.diag(problem.graph.degree**-0.5)
-    dense = root @ problem.graph.to_scipy(float).toarray() @ root
-    diffused = torch.from_numpy((dense @ dense @ problem.X).astype(np.float32))
-    count = torch.from_numpy(problem.graph.degree)
-    built = FixedSGC(diffused, count, replicas, problem.c, settings)
-    Z, _, degree = built.evaluate()
+    model = built(problem, replicas, settings)
+    assert isinstance(model, FixedSGC)
+    Z, _, degree = model.evaluate()
     for r, replica in enumerate(replicas):
         one = plain.start(problem.X, problem.graph, replica, problem.c, settings)
         np.testing.assert_allclose(Z[r], one.logits().detach(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(degree, np.tile(count, (6, 1)))
-    assert_gradients_equal(built, (built.weights, built.biases), replicas, problem, plain, settings)
+    np.testing.assert_array_equal(degree, np.tile(problem.graph.degree, (6, 1)))
+    assert_gradients_equal(problem, plain, replicas, settings)
 
 
 def test_the_loss_gradient_is_that_of_the_mean_cross_entropy(problem):
@@ -115,4 +105,4 @@ def test_the_loss_gradient_is_that_of_the_mean_cross_entropy(problem):
 def test_refuses_a_function_that_is_no_degree(problem, function):
     replicas = [Replica(problem.labels, function)]
     with pytest.raises(InvalidInputError, match="a degree function must return one positive number a node"):
-        diffusion(problem, replicas, Settings(device="cpu")).forward()
+        built(problem, replicas, Settings(device="cpu")).forward()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grande_gnn.engine import Replica, Settings, resolve_device, train
-from grande_gnn.engine.memory import predicted_bytes
+from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.graph import Graph
 
@@ -78,14 +78,14 @@ def test_one_training_alone_is_the_same_training_in_a_batch(problem, custom_degr
         np.testing.assert_array_equal(outcome.predictions, alone.predictions)
 
 
-@pytest.mark.parametrize("share", [1, 2, 3])
+@pytest.mark.parametrize("share", [1, 3, 6])
 def test_memory_cuts_the_batch_and_not_the_result(problem, custom_degree, share, caplog):
     replicas = mixture(problem, custom_degree)
-    sizes = (40, 7, 3, 16, problem.graph.n_edges, 10)
-    limit = predicted_bytes(*sizes, share, share)
+    sizes = Sizes(40, 7, 3, 16, problem.graph.n_edges, 10, share, min(share, 2))
+    limit = predicted_bytes(sizes, "cpu")
     with caplog.at_level("INFO"):
         cut = run(problem, replicas, replace(CPU, memory_limit=limit))
-    assert f"training 16 replicas, {1 if share < 2 else 2} at a time" in caplog.text
+    assert f"training 16 replicas on cpu, {share} at a time" in caplog.text
     for a, b in zip(cut, run(problem, replicas), strict=True):
         np.testing.assert_allclose(a.logits, b.logits, atol=1e-5)
 

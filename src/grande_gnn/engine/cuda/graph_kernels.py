@@ -1,0 +1,167 @@
+"""Triton kernels of the graph part: pair distances, degree, hops, and their gradients.
+
+Layout: H and everything of its shape is (n, R·c), node-major, so that a neighbour's row is one
+contiguous read for all replicas, and a block of columns of all nodes stays in the L2 cache while the
+programs of that block run (program 0 counts nodes and runs fastest). Degrees and scales are (n, R); squared
+distances are (pairs + 1, R), the last row being the zeros of all self-loops. Nothing of size
+edges × classes is ever stored.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+__all__ = [
+    "degree_backward",
+    "degree_forward",
+    "hop_backward",
+    "hop_forward",
+    "pair_distances",
+    "pair_weights",
+]
+
+
+@triton.jit
+def _neighbour_total(X, indptr, indices, q, cols, inside, RC, BLOCK: tl.constexpr, NB: tl.constexpr):
+    """Σ_{i ∈ N(q)} X[i, cols], NB neighbours at a time so that their loads overlap."""
+    end = tl.load(indptr + q + 1)
+    lanes = tl.arange(0, NB)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for e in range(tl.load(indptr + q), end, NB):
+        here = e + lanes < end
+        i = tl.load(indices + e + lanes, mask=here, other=0).to(tl.int64)
+        tile = tl.load(X + i[:, None] * RC + cols[None, :], mask=here[:, None] & inside[None, :], other=0.0)
+        total += tl.sum(tile, 0)
+    return total
+
+
+@triton.jit
+def hop_forward(
+    S, H, D, out, indptr, indices, RC, R, C, alpha, LAST: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr
+):  # fmt: skip
+    """Z_q = (1 − α) d_q Σ S_i + α H_q with S = d ⊙ Z; writes Z if LAST, else d ⊙ Z for the next hop."""
+    q = tl.program_id(0).to(tl.int64)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = cols < RC
+    total = _neighbour_total(S, indptr, indices, q, cols, inside, RC, BLOCK, NB)
+    d = tl.load(D + q * R + cols // C, mask=inside, other=0.0)
+    z = (1 - alpha) * d * total + alpha * tl.load(H + q * RC + cols, mask=inside, other=0.0)
+    if not LAST:
+        z = z * d
+    tl.store(out + q * RC + cols, z, mask=inside)
+
+
+@triton.jit
+def hop_backward(
+    V, S, H, D, log_scale, to_head, indptr, indices, RC, R, C, alpha,
+    FIRST: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr,
+):  # fmt: skip
+    """One hop back: from V = (1 − α) d ⊙ G⁽ᵏ⁾ to G = G⁽ᵏ⁻¹⁾ = d ⊙ ÃV.
+
+    Adds G ⊙ (2Z − αH) to ``log_scale`` (G ⊙ H at the first state), αG (all of G at the first state) to
+    ``to_head``, and leaves (1 − α) d ⊙ G where S = d ⊙ Z⁽ᵏ⁻¹⁾ was, which only this program still reads.
+    """
+    q = tl.program_id(0).to(tl.int64)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = cols < RC
+    own = q * RC + cols
+    d = tl.load(D + q * R + cols // C, mask=inside, other=1.0)
+    G = d * _neighbour_total(V, indptr, indices, q, cols, inside, RC, BLOCK, NB)
+    h = tl.load(H + own, mask=inside, other=0.0)
+    before = tl.load(log_scale + own, mask=inside, other=0.0)
+    head = tl.load(to_head + own, mask=inside, other=0.0)
+    if FIRST:
+        tl.store(log_scale + own, before + G * h, mask=inside)
+        tl.store(to_head + own, head + G, mask=inside)
+    else:
+        z = tl.load(S + own, mask=inside, other=0.0) / d
+        tl.store(log_scale + own, before + G * (2 * z - alpha * h), mask=inside)
+        tl.store(to_head + own, head + alpha * G, mask=inside)
+        tl.store(S + own, (1 - alpha) * d * G, mask=inside)
+
+
+@triton.jit
+def pair_distances(H, rho, largest, pair_ptr, right, RC, R, C, RB: tl.constexpr, CB: tl.constexpr):
+    """ρ² of the pairs (a, b) of node a for RB replicas, and their maximum for each replica."""
+    a = tl.program_id(0).to(tl.int64)
+    r = tl.program_id(1) * RB + tl.arange(0, RB)
+    c = tl.arange(0, CB)
+    tile = r[:, None] * C + c[None, :]
+    inside = (r[:, None] < R) & (c[None, :] < C)
+    ha = tl.load(H + a * RC + tile, mask=inside, other=0.0)
+    most = tl.zeros([RB], dtype=tl.float32)
+    start = tl.load(pair_ptr + a)
+    place = rho + start.to(tl.int64) * R + r
+    for p in range(start, tl.load(pair_ptr + a + 1)):
+        b = tl.load(right + p).to(tl.int64)
+        difference = ha - tl.load(H + b * RC + tile, mask=inside, other=0.0)
+        square = tl.sum(difference * difference, 1)
+        tl.store(place, square, mask=r < R)
+        place += R
+        most = tl.maximum(most, square)
+    tl.atomic_max(largest + r, most, mask=r < R)
+
+
+@triton.jit
+def degree_forward(
+    rho, rate, uses, delta, D, indptr, entry_pair, R, cap, BLOCK: tl.constexpr
+):  # fmt: skip
+    """δ = |N| + uses · mean exp(ρ²·rate), and d = δ^(−½)."""
+    q = tl.program_id(0).to(tl.int64)
+    r = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = r < R
+    start = tl.load(indptr + q)
+    end = tl.load(indptr + q + 1)
+    speed = tl.load(rate + r, mask=inside, other=0.0)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for e in range(start, end):
+        p = tl.load(entry_pair + e).to(tl.int64)
+        square = tl.load(rho + p * R + r, mask=inside, other=0.0)
+        total += tl.exp(tl.minimum(square * speed, cap))
+    count = (end - start).to(tl.float32)
+    value = count + tl.load(uses + r, mask=inside, other=0.0) * total / count
+    tl.store(delta + q * R + r, value, mask=inside)
+    tl.store(D + q * R + r, 1 / tl.sqrt(value), mask=inside)
+
+
+@triton.jit
+def pair_weights(rho, rate, share, left, right, R, cap, BLOCK: tl.constexpr):
+    """In place of ρ²: w = 2·rate·exp(ρ²·rate)·(share_a + share_b), the gradient of the loss with respect to ρ², twice."""
+    p = tl.program_id(0).to(tl.int64)
+    r = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = r < R
+    a = tl.load(left + p).to(tl.int64)
+    b = tl.load(right + p).to(tl.int64)
+    speed = tl.load(rate + r, mask=inside, other=0.0)
+    exponent = tl.load(rho + p * R + r, mask=inside, other=0.0) * speed
+    both = tl.load(share + a * R + r, mask=inside, other=0.0) + tl.load(
+        share + b * R + r, mask=inside, other=0.0
+    )
+    slope = tl.where(exponent <= cap, tl.exp(tl.minimum(exponent, cap)), 0.0)
+    tl.store(rho + p * R + r, 2 * speed * slope * both, mask=inside)
+
+
+@triton.jit
+def degree_backward(
+    H, weight, to_head, indptr, indices, entry_pair, RC, R, C, BLOCK: tl.constexpr, NB: tl.constexpr
+):  # fmt: skip
+    """Add Σ_i w(q, i)(h_q − h_i) to ``to_head``: the Laplacian of the pair weights."""
+    q = tl.program_id(0).to(tl.int64)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = cols < RC
+    replica = cols // C
+    own = q * RC + cols
+    hq = tl.load(H + own, mask=inside, other=0.0)
+    total = tl.load(to_head + own, mask=inside, other=0.0)
+    end = tl.load(indptr + q + 1)
+    lanes = tl.arange(0, NB)
+    for e in range(tl.load(indptr + q), end, NB):
+        here = e + lanes < end
+        i = tl.load(indices + e + lanes, mask=here, other=0).to(tl.int64)
+        p = tl.load(entry_pair + e + lanes, mask=here, other=0).to(tl.int64)
+        both = here[:, None] & inside[None, :]
+        hi = tl.load(H + i[:, None] * RC + cols[None, :], mask=both, other=0.0)
+        w = tl.load(weight + p[:, None] * R + replica[None, :], mask=both, other=0.0)
+        total += tl.sum(w * (hq[None, :] - hi), 0)
+    tl.store(to_head + own, total, mask=inside)

@@ -36,6 +36,16 @@ def made_features(n: int, d: int, c: int, seed: int = 0) -> tuple[np.ndarray, np
     return np.maximum(X, 0), labels
 
 
+def features_of(dataset: str, d: int, data: Path | None) -> tuple[np.ndarray, np.ndarray, str]:
+    """Real features of this dimension where they are at hand, made ones of the same shape where not."""
+    for path in sorted((data / dataset).glob("features_*.npz")) if data else []:
+        with np.load(path) as archive:
+            if archive["features"].shape == (SHAPES[dataset][0], d):
+                return archive["features"].astype(np.float32), archive["labels"].astype(np.int64), path.stem
+    n, c = SHAPES[dataset]
+    return *made_features(n, d, c), "made"
+
+
 def hardware() -> dict[str, Any]:
     """The machine and the versions, for result rows."""
     row: dict[str, Any] = {

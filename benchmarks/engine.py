@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common import RESULTS, SHAPES, made_features, print_table, write_rows
+from common import RESULTS, SHAPES, features_of, print_table, write_rows
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.graph import Graph, reciprocal_knn_graph
@@ -154,16 +154,17 @@ def engine_seconds(
     return seconds, 100 * float(np.mean(hits)), peak
 
 
-def measure(row: Row, device: str, with_pyg: bool) -> dict[str, Any]:
+def measure(row: Row, device: str, with_pyg: bool, data: Path | None) -> dict[str, Any]:
     """One result row."""
     n, c = SHAPES[row.dataset]
-    X, y = made_features(n, row.d, c)
+    X, y, source = features_of(row.dataset, row.d, data)
     graph = reciprocal_knn_graph(X, 40, device=device)
     ceilings = measure_ceilings(row, device)
     seconds, accuracy, peak = engine_seconds(row, X, y, graph, device)
     limit = limit_seconds(row, graph, ceilings)
     result: dict[str, Any] = {
-        "row": row.name, "n": n, "d": row.d, "classes": c, "model": row.model, "trainings": row.trainings,
+        "row": row.name, "features": source, "n": n, "d": row.d, "classes": c, "model": row.model,
+        "trainings": row.trainings,
         "edges": graph.n_edges, "seconds": seconds, "ms_per_training": 1e3 * seconds / row.trainings,
         "limit_seconds": limit, "of_limit": limit / seconds, "accuracy": accuracy, "peak_gib": peak / 2**30,
         "gemm_tflops": ceilings.gemm / 1e12, "copy_tb_s": ceilings.copy / 1e12, "cache_tb_s": ceilings.cache / 1e12,
@@ -171,9 +172,9 @@ def measure(row: Row, device: str, with_pyg: bool) -> dict[str, Any]:
     if with_pyg:
         from pyg_loop import time_pyg
 
-        loop = time_pyg(X, y, graph, model=row.model, degree="grande", sigma=0.2, device=device, trainings=3)
-        result |= {"pyg_ms_per_training": 1e3 * loop.seconds_per_training}
-        result["ratio"] = loop.seconds_per_training * row.trainings / seconds
+        loop = time_pyg(X, y, graph, paper_folds(y, 10), model=row.model, device=device, trainings=3)
+        result |= {"pyg_ms_per_training": 1e3 * loop.seconds, "pyg_threads": loop.threads}
+        result["ratio"] = loop.seconds * row.trainings / seconds
     return result
 
 
@@ -183,6 +184,9 @@ def main() -> None:
     )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rows", nargs="*")
+    parser.add_argument(
+        "--data", type=Path, help="folder with <dataset>/features_<name>.npz; without it features are made"
+    )
     parser.add_argument("--no-pyg", action="store_true")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads")
     parser.add_argument("--out", type=Path)
@@ -193,7 +197,7 @@ def main() -> None:
     for row in rows:
         if options.rows and row.name not in options.rows:
             continue
-        results.append(measure(row, options.device, not options.no_pyg))
+        results.append(measure(row, options.device, not options.no_pyg, options.data))
         print(results[-1], flush=True)
     write_rows(results, options.out or RESULTS / f"engine_{options.device}.csv")
     print_table(

@@ -16,14 +16,14 @@ from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.graph import Graph
 
 HAS_GPU = torch.cuda.is_available()
-DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
+CPU, DEVICE = torch.device("cpu"), torch.device("cuda" if HAS_GPU else "cpu")
 CASES = {  # n, classes, replicas, mean edges a node
     "few": (23, 3, 4, 3),
     "flowers": (31, 17, 5, 4),
     "one class": (9, 1, 2, 2),
     "one replica": (14, 5, 1, 3),
-    "many classes": (12, 200, 3, 2),
-    "many replicas": (6, 2, 500, 1),
+    "many classes": (8, 200, 2, 2),
+    "many replicas": (4, 2, 500, 1),
 }
 
 
@@ -55,19 +55,18 @@ def test_the_fused_flow_equals_the_reference(case, model):
     rng = np.random.default_rng(0)
     graph, replicas = random_graph(n, mean, rng), some_replicas(n, c, R, rng)
     settings = Settings(model=model, precision="highest")
-    labelled = LabelledRows(replicas, DEVICE)
-    kernels = TorchKernels(graph, R, c, DEVICE)
+    kernels = TorchKernels(graph, R, c, CPU)
     reference = TorchFlow(build_degree(replicas, graph, kernels, False), kernels, settings)
     fused = cuda_flow(graph, replicas, c, settings, DEVICE)
-    H = torch.from_numpy(rng.normal(size=(R, n, c)).astype(np.float32)).to(DEVICE)
-    gradient = torch.from_numpy(rng.normal(size=(len(labelled.row), c)).astype(np.float32)).to(DEVICE)
+    labelled, labelled_there = LabelledRows(replicas, CPU), LabelledRows(replicas, DEVICE)
+    H = torch.from_numpy(rng.normal(size=(R, n, c)).astype(np.float32))
+    gradient = torch.from_numpy(rng.normal(size=(len(labelled.row), c)).astype(np.float32))
     for _ in range(2):  # the second pass starts from used buffers
-        assert distance(reference.forward(H.clone()), fused.forward(H)) < 1e-5
-        assert distance(reference.delta, fused.delta) < 1e-5
-        assert (
-            distance(reference.backward(labelled, gradient.clone()), fused.backward(labelled, gradient))
-            < 1e-4
-        )
+        Z, fused_Z = reference.forward(H.clone()).clone(), fused.forward(H.to(DEVICE)).cpu()
+        assert distance(reference.delta, fused.delta.cpu()) < 1e-4
+        assert distance(Z, fused_Z) < 1e-4
+        back = reference.backward(labelled, gradient.clone())
+        assert distance(back, fused.backward(labelled_there, gradient.to(DEVICE)).cpu()) < 1e-4
 
 
 class Replay:
@@ -92,15 +91,16 @@ def test_the_fused_head_equals_the_reference(case, dropout):
     H = fused.forward(training=True).clone()
     reference = MLPHead(Inputs(X, fused.runs, settings), fused.runs, replicas, c, 20, settings)
     if dropout:
-        reference.inputs.masks = {r: Replay(m != 0) for r, m in fused.inputs.masked.items()}
-        reference._masks = {r: Replay(bits) for r, bits in fused._bits.items()}
+        reference.inputs.masks = {r: Replay(m[:n] != 0) for r, m in fused.inputs.masked.items()}
+        reference._masks = {r: Replay(bits[:, :n].T) for r, bits in fused._bits.items()}
     assert distance(reference.forward(training=True), H) < 1e-5
     gradient = torch.from_numpy(rng.normal(size=(R, n, c)).astype(np.float32)).to(DEVICE)
     reference.backward(gradient)
     fused.backward(gradient)
     for name, tensors in reference.parameters.items():
         for ours, theirs in zip(tensors, fused.parameters[name], strict=True):
-            assert distance(ours.grad, theirs.grad) < 1e-4, name
+            there = theirs.grad.T if name == "weight1" else theirs.grad  # kept transposed on CUDA
+            assert distance(ours.grad, there) < 1e-4, name
     assert distance(reference.forward(training=False), fused.forward(training=False)) < 1e-5
 
 

@@ -31,9 +31,24 @@ def initial_uniform(shape: tuple[int, ...], fan_in: int, rng: np.random.Generato
     return rng.random(shape, dtype=np.float32) * (2 * bound) - bound
 
 
-def weight_rng(replica: Replica, settings: Settings) -> np.random.Generator:
-    """The source of a replica's initial weights: they depend on (seed, repetition, fold) alone."""
-    return np.random.default_rng([settings.seed, replica.repetition, replica.fold])
+Weights = dict[str, np.ndarray]
+
+
+def initial_weights(
+    replicas: Sequence[Replica], layers: Sequence[tuple[str, int, int]], settings: Settings
+) -> list[Weights]:
+    """Weights and biases of the layers (suffix, inputs, outputs) of each replica.
+
+    They depend on (seed, repetition, fold) alone, so replicas that differ in σ share one draw.
+    """
+    drawn: dict[tuple[int, int], Weights] = {}
+    for key in {(r.repetition, r.fold) for r in replicas}:
+        rng = np.random.default_rng([settings.seed, *key])
+        drawn[key] = {}
+        for suffix, fan_in, width in layers:
+            drawn[key][f"weight{suffix}"] = initial_uniform((fan_in, width), fan_in, rng)
+            drawn[key][f"bias{suffix}"] = initial_uniform((width,), fan_in, rng)
+    return [drawn[r.repetition, r.fold] for r in replicas]
 
 
 @dataclass(frozen=True)
@@ -96,14 +111,18 @@ class Head:
         """Every parameter tensor, for the optimiser."""
         return [p for group in self.parameters.values() for p in group]
 
-    def _own(self, pieces: Sequence[np.ndarray]) -> list[Tensor]:
+    def _stack(self, drawn: Sequence[Weights], name: str) -> Tensor:
+        """One parameter of several replicas as (R, …); what they share is sent to the device once."""
+        distinct = {id(w): w for w in drawn}
+        sent = {key: torch.from_numpy(w[name]).to(self.device) for key, w in distinct.items()}
+        return torch.stack([sent[id(w)] for w in drawn])
+
+    def _side_by_side(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:
         """The replicas' (…, m) arrays side by side, for each run one (…, R·m), with room for the gradient."""
-        tensors = []
-        for run in self.runs:
-            tensor = torch.from_numpy(np.concatenate(pieces[run.replicas], axis=-1)).to(self.device)
-            tensor.grad = torch.empty_like(tensor)
-            tensors.append(tensor)
-        return tensors
+        return [
+            _with_gradient(self._stack(drawn[run.replicas], name).movedim(0, -2).flatten(-2).contiguous())
+            for run in self.runs
+        ]
 
     def _columns(self, name: str, r: int, width: int) -> np.ndarray:
         """The part of replica r in a parameter kept side by side."""
@@ -124,6 +143,11 @@ class Head:
         raise NotImplementedError
 
 
+def _with_gradient(parameter: Tensor) -> Tensor:
+    parameter.grad = torch.empty_like(parameter)
+    return parameter
+
+
 class LinearHead(Head):
     """H⁽⁰⁾ = XW + b."""
 
@@ -131,12 +155,8 @@ class LinearHead(Head):
         self, inputs: Inputs, runs: list[Run], replicas: Sequence[Replica], c: int, settings: Settings
     ) -> None:
         super().__init__(inputs, runs, c)
-        weights, biases = [], []
-        for replica in replicas:
-            rng = weight_rng(replica, settings)
-            weights.append(initial_uniform((self.d, c), self.d, rng))
-            biases.append(initial_uniform((c,), self.d, rng))
-        self.parameters = {"weight": self._own(weights), "bias": self._own(biases)}
+        drawn = initial_weights(replicas, [("", self.d, c)], settings)
+        self.parameters = {name: self._side_by_side(drawn, name) for name in ("weight", "bias")}
         self._out = torch.empty(self.n, len(replicas), c, device=self.device)
 
     def forward(self, training: bool) -> Tensor:
@@ -164,26 +184,15 @@ class MLPHead(Head):
     ) -> None:
         super().__init__(inputs, runs, c)
         self.h, self.drop = h, settings.drop
-        parts: dict[str, list[np.ndarray]] = {"weight1": [], "bias1": [], "weight2": [], "bias2": []}
-        for replica in replicas:
-            rng = weight_rng(replica, settings)
-            parts["weight1"].append(initial_uniform((self.d, h), self.d, rng))
-            parts["bias1"].append(initial_uniform((h,), self.d, rng))
-            parts["weight2"].append(initial_uniform((h, c), h, rng))
-            parts["bias2"].append(initial_uniform((1, c), h, rng))
-        self.parameters = {
-            "weight1": self._own(parts["weight1"]),
-            "bias1": self._own(parts["bias1"]),
-            "weight2": [torch.from_numpy(np.stack(parts["weight2"])).to(self.device)],
-            "bias2": [torch.from_numpy(np.stack(parts["bias2"])).to(self.device)],
-        }
-        for name in ("weight2", "bias2"):
-            self.parameters[name][0].grad = torch.empty_like(self.parameters[name][0])
-        self._hidden = [torch.empty(self.n, len(run) * h, device=self.device) for run in runs]
+        drawn = initial_weights(replicas, [("1", self.d, h), ("2", h, c)], settings)
+        self.parameters = {name: self._side_by_side(drawn, name) for name in ("weight1", "bias1")}
+        self.parameters["weight2"] = [_with_gradient(self._stack(drawn, "weight2"))]
+        self.parameters["bias2"] = [_with_gradient(self._stack(drawn, "bias2").unsqueeze(1))]
         self._prepare(len(replicas), settings)
 
     def _prepare(self, n_replicas: int, settings: Settings) -> None:
-        """Allocate what this device's forward and backward need besides the hidden layer."""
+        """Allocate what this device's forward and backward need."""
+        self._hidden = [torch.empty(self.n, len(run) * self.h, device=self.device) for run in self.runs]
         self._out = torch.empty(n_replicas, self.n, self.c, device=self.device)
         self._back = torch.empty(self.n, max(map(len, self.runs)) * self.h, device=self.device)
         repetitions = {run.repetition for run in self.runs} if self.drop else set()

@@ -1,9 +1,10 @@
 """Every system on one features file by the paper's protocol, one row a system and model, into a CSV.
 
-    python benchmarks/systems.py FILE.npz --csv benchmarks/results/systems_NAME.csv [--systems a,b] [--images DIR]
+    python benchmarks/systems.py FILE.npz --csv benchmarks/results/systems_NAME.csv [--systems a,b] [--folds-csv FILE]
 
-Rows are written as they are measured; systems the CSV already has are skipped, except grande, which the others
-are measured against and whose rows are replaced.
+Rows are written as they are measured, and systems the CSV already has are skipped, so it may be run piece by
+piece; the differences to grande are worked out anew from the accuracies of the folds. ``--folds-csv`` takes in what
+``accelerator_systems.py`` measured.
 """
 
 import argparse
@@ -11,15 +12,17 @@ import csv
 import platform
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from grande_gnn.baselines import SYSTEMS
-from grande_gnn.experiments.comparison import REFERENCE, compare_systems
+from grande_gnn.experiments.comparison import REFERENCE, compare_systems, paper_sign
+from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.files import load_features
 
 COLUMNS = (
-    "system", "model", "backbone", "accuracy_mean", "accuracy_std", "std_repetitions", "folds", "repeats", "seconds",
-    "unreached", "difference", "difference_low", "difference_high", "paper_sign", "error", "hardware",
+    "system", "model", "backbone", "accuracy_mean", "accuracy_std", "seconds", "unreached",
+    "difference", "difference_low", "difference_high", "paper_sign", "error", "hardware", "fold_accuracies",
 )  # fmt: skip
 
 
@@ -28,40 +31,65 @@ def main() -> None:
     parser.add_argument("features", type=Path)
     parser.add_argument("--csv", type=Path, required=True)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
-    parser.add_argument("--images", type=Path)
-    parser.add_argument("--folds", type=int, default=10)
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--folds-csv", type=Path, help="rows of accelerator_systems.py, all ten folds")
     options = parser.parse_args()
+    rows = _read(options.csv) if options.csv.exists() else []
+    if options.folds_csv:
+        measured = _from_folds(_read(options.folds_csv))
+        rows = [row for row in rows if row["system"] not in {new["system"] for new in measured}] + measured
+        _write(options.csv, rows)
     hardware = (
         torch.cuda.get_device_name() if torch.cuda.is_available()
         else f"CPU {platform.machine()}, {torch.get_num_threads()} thread(s)"
     )  # fmt: skip
-    rows = []
-    if options.csv.exists():
-        with options.csv.open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["system"] != REFERENCE]
-    finished = {row["system"] for row in rows}
-    names = [name for name in options.systems.split(",") if name not in finished]
-    results = compare_systems(
-        load_features(options.features), [REFERENCE, *names],
-        folds=options.folds, repeats=options.repeats, images=options.images,
-    )  # fmt: skip
-    for result in results:
-        row = {name: _text(value) for name, value in result.as_row().items()}
-        rows.append({**row, "hardware": hardware})
+    finished = {row["system"] for row in rows if not row["error"]}
+    names = [name for name in options.systems.split(",") if name and name not in finished]
+    rows = [row for row in rows if row["system"] not in names]
+    for result in compare_systems(load_features(options.features), names) if names else ():
+        row = {name: _text(value) for name, value in result.as_row().items() if name in COLUMNS}
+        folds = result.accuracies.mean(axis=0) if result.error is None else []
+        rows.append({**row, "hardware": hardware, "fold_accuracies": " ".join(f"{a:.4f}" for a in folds)})
         print({name: value for name, value in row.items() if value}, flush=True)
         _write(options.csv, rows)
+
+
+def _from_folds(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """One row a system from one row a fold."""
+    found = []
+    for system in dict.fromkeys(row["system"] for row in rows):
+        mine = sorted((row for row in rows if row["system"] == system), key=lambda row: int(row["fold"]))
+        folds = np.array([float(row["accuracy"]) for row in mine])
+        found.append({
+            "system": system, "backbone": mine[0]["backbone"], "hardware": mine[0]["hardware"], "error": "",
+            "accuracy_mean": f"{folds.mean():.4f}", "accuracy_std": f"{folds.std(ddof=1):.4f}",
+            "seconds": f"{sum(float(row['seconds']) for row in mine):.4f}",
+            "paper_sign": paper_sign(system) or "", "fold_accuracies": " ".join(f"{a:.4f}" for a in folds),
+        })  # fmt: skip
+    return found
 
 
 def _text(value: object) -> str:
     return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
+def _read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    """All rows in the order of the registry, each with its paired difference to the better grande."""
+    grande = [row for row in rows if row["system"] == REFERENCE and not row["error"]]
+    best = max(grande, key=lambda row: float(row["accuracy_mean"]), default=None)
+    for row in rows:
+        ours, theirs = (np.array(r["fold_accuracies"].split(), float) if r else [] for r in (row, best))
+        if row is not best and len(ours) and len(ours) == len(theirs):
+            names = ("difference", "difference_low", "difference_high")
+            row.update(zip(names, (f"{v:.4f}" for v in paired_interval(ours, theirs)), strict=True))
     order = list(SYSTEMS)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(sorted(rows, key=lambda row: order.index(row["system"])))
 

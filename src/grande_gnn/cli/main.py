@@ -13,6 +13,7 @@ from grande_gnn import __version__
 from grande_gnn.errors import GrandeError
 
 COMMANDS = {
+    "label": "Label a folder of images from the few that have a label.",
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
 }

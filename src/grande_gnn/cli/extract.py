@@ -38,6 +38,14 @@ __all__ = ["command"]
     type=click.Path(path_type=Path),
     help="Folder of the feature store [default: GRANDE_CACHE or the user's cache].",
 )
+@click.option(
+    "--runner",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="This machine, or a Ray cluster whose machines all see IMAGES under its path.",
+)
+@click.option("--address", metavar="HOST:PORT", help="The Ray cluster [default: one on this machine].")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def command(
     images: Path,
@@ -48,6 +56,8 @@ def command(
     device: str,
     workers: int | None,
     store: Path | None,
+    runner: str,
+    address: str | None,
     overwrite: bool,
 ) -> None:
     """Extract the features of the images in the folder IMAGES.
@@ -57,7 +67,8 @@ def command(
     read are listed in a CSV beside the output.
     """
     from grande_gnn.errors import InvalidInputError, OutputExistsError
-    from grande_gnn.images import extract_features, find_images, load_extractor, write_problems
+    from grande_gnn.images import RayRunner, extract_features, find_images, load_extractor, write_problems
+    from grande_gnn.images.pipeline import run_locally
 
     if output.exists() and not overwrite:
         raise OutputExistsError(f"the output is not replaced without --overwrite; got {output}, which exists")
@@ -65,7 +76,13 @@ def command(
     for note in found.notes:
         click.echo(note)
     result = extract_features(
-        found, load_extractor(extractor, weights), store=store, device=device, workers=workers, progress=True
+        found,
+        load_extractor(extractor, weights),
+        store=store,
+        device=device,
+        workers=workers,
+        progress=True,
+        runner=RayRunner(address) if runner == "ray" else run_locally,
     )
     usable = result.images
     listing = output.with_suffix(".problems.csv")

@@ -10,6 +10,7 @@ from grande_gnn.images.extractors import EXTRACTORS, Extractor, default_extracto
 from grande_gnn.images.find import ImageSet, find_images
 from grande_gnn.images.order import labelling_order
 from grande_gnn.images.problems import Problem, write_problems
+from grande_gnn.images.ray_runner import RayRunner
 from grande_gnn.images.read import read_image
 from grande_gnn.images.store import FeatureStore, default_store_folder
 from grande_gnn.images.summary import summarise
@@ -23,6 +24,7 @@ __all__ = [
     "FeatureStore",
     "ImageSet",
     "Problem",
+    "RayRunner",
     "default_extractor",
     "default_store_folder",
     "extract_features",

@@ -8,21 +8,21 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from PIL import Image
 from tqdm import tqdm
 
-from grande_gnn.errors import InvalidInputError
 from grande_gnn.images.extractors import Extractor
 from grande_gnn.images.features_file import write_features
 from grande_gnn.images.find import ImageSet
-from grande_gnn.images.pipeline import Batch, run_pipeline
+from grande_gnn.images.pipeline import Batch, Runner, run_locally
 from grande_gnn.images.problems import Problem
 from grande_gnn.images.store import FeatureStore, FileState, StoredImage
-from grande_gnn.validation import check_choice, check_integer
+from grande_gnn.validation import check_integer
 
 __all__ = ["Extraction", "extract_features"]
 
@@ -46,9 +46,10 @@ class Extraction:
         """All features in memory, one row an image."""
         return np.concatenate(list(self.store.features(self.digests)))
 
-    def thumbnails(self) -> Iterator[bytes]:
-        """A JPEG file of 64 × 64 pixels for each image."""
-        return self.store.thumbnails(self.digests)
+    def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image]:
+        """Pictures of 64 × 64 pixels of all images or of those in ``rows``, one at a time."""
+        digests = self.digests if rows is None else [self.digests[row] for row in rows]
+        return (Image.open(BytesIO(data)) for data in self.store.thumbnails(digests))
 
     def save(self, path: str | Path) -> None:
         """Write a features file, without having all features in memory."""
@@ -63,6 +64,7 @@ def extract_features(
     device: str = "auto",
     workers: int | None = None,
     progress: bool = False,
+    runner: Runner = run_locally,
 ) -> Extraction:
     """Extract the features of all images that the store does not have yet.
 
@@ -76,24 +78,24 @@ def extract_features(
     device : ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA where there is one).
     workers : processes that decode; None = one a core, 0 = everything in this process.
     progress : show a progress bar with images per second.
+    runner : where it is computed: on this machine, or a :class:`~grande_gnn.images.RayRunner`.
     """
-    chosen = _device(device)
-    n_workers = _n_cores() if workers is None else check_integer(workers, name="workers")
+    if workers is not None:
+        check_integer(workers, name="workers")
     kept = FeatureStore(store, extractor.identity)
-    paths = images.paths()
+    paths = [path.absolute() for path in images.paths()]
     digests = _unchanged(paths, kept)
     missing = [index for index, digest in enumerate(digests) if digest is None]
     reasons: dict[int, str] = {}
     n_extracted = 0
-    batches = run_pipeline([paths[index] for index in missing], extractor, kept, chosen, n_workers)
+    batches = runner([paths[index] for index in missing], extractor, kept, device, workers)
     with (
         _Writer(kept) as writer,
         tqdm(total=len(missing), unit="image", disable=not (progress and missing)) as bar,
     ):
-        todo = iter(missing)
         for batch in batches:
-            for file, index in zip(batch.files, todo, strict=False):
-                digests[index], reasons[index] = file.digest, file.reason
+            for position, file in enumerate(batch.files, start=batch.start):
+                digests[missing[position]], reasons[missing[position]] = file.digest, file.reason
             n_extracted += len(batch.values)
             writer.add(batch)
             bar.update(len(batch.files))
@@ -150,7 +152,7 @@ def _collect(
     n_extracted: int,
 ) -> Extraction:
     good = [index for index in range(len(images)) if not reasons.get(index)]
-    bad = [Problem(images.files[index], reason) for index, reason in reasons.items() if reason]
+    bad = [Problem(images.files[index], reason) for index, reason in sorted(reasons.items()) if reason]
     files = [images.files[index] for index in good]
     found = [digest for index in good if (digest := digests[index]) is not None]
     labels, conflicts = _settle_duplicates(files, [images.labels[index] for index in good], found)
@@ -190,17 +192,3 @@ def _state(path: Path) -> FileState:
         return FileState.of(path)
     except OSError:  # the worker that opens it will say why
         return FileState(os.fsencode(path), -1, 0, 0)
-
-
-def _device(device: str) -> torch.device:
-    check_choice(device, ("auto", "cpu", "cuda"), name="device")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InvalidInputError(
-            "device cuda needs a CUDA GPU and a torch built for it: use --device cpu; got neither"
-        )
-    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
-
-
-def _n_cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

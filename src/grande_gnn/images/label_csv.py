@@ -45,7 +45,9 @@ def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[s
         if index is not None:
             given.setdefault(index, []).append(row)
         else:
-            problems.append(Problem(row.file, f"no such image: line {row.line} of {path.name} names it"))
+            problems.append(
+                Problem(row.file.strip(), f"no such image: line {row.line} of {path.name} names it")
+            )
     if rows and not given:
         raise InvalidInputError(
             f"none of the files named in {path} was found: paths must be relative to {path.parent} "
@@ -86,7 +88,8 @@ class _FileFinder:
         self._by_stem = _unique(PurePosixPath(file).stem for file in files)
 
     def find(self, name: str) -> int | None:
-        for candidate in dict.fromkeys((name, _western(name), name.replace("\\", "/"))):
+        plain = _western(name.strip())
+        for candidate in dict.fromkeys((name, plain, plain.replace("\\", "/"))):
             for folder in self._folders:
                 relative = os.path.relpath(folder / candidate, self._root).replace(os.sep, "/")
                 if (index := self._by_path.get(_normal(relative))) is not None:
@@ -127,7 +130,7 @@ def _read_rows(path: Path, finder: _FileFinder) -> list[_Row]:
     columns = _columns(header)
     if columns is not None:
         lines = lines[1:]
-    elif len(header) == 2 and finder.find(header[0].strip()) is not None:
+    elif len(header) == 2 and finder.find(header[0]) is not None:
         columns = (0, 1)
     else:
         raise FileFormatError(
@@ -138,7 +141,7 @@ def _read_rows(path: Path, finder: _FileFinder) -> list[_Row]:
 
 
 def _row(line: int, cells: list[str], file: int, label: int) -> _Row:
-    return _Row(line, cells[file].strip(), _western(cells[label].strip()) if len(cells) > label else "")
+    return _Row(line, cells[file], _western(cells[label].strip()) if len(cells) > label else "")
 
 
 def _columns(header: list[str]) -> tuple[int, int] | None:

@@ -7,23 +7,25 @@ On CUDA the workers only decode, and this process runs the network while they go
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from grande_gnn.errors import FileFormatError, GrandeError
+from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
 from grande_gnn.images.extractors import Extractor
 from grande_gnn.images.read import read_image
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
 from grande_gnn.images.thumbnail import thumbnail_jpeg
+from grande_gnn.validation import check_choice
 
-__all__ = ["Batch", "FileResult", "run_pipeline"]
+__all__ = ["Batch", "FileResult", "Runner", "Tasks", "run_locally", "run_network"]
 
 _CPU_BATCH = 4
 """Small batches stay in a core's cache: measured the fastest of 1, 4, 8, 16 and 32."""
@@ -45,8 +47,13 @@ class FileResult:
 
 @dataclass
 class Batch:
-    """Some files in order; ``values`` has a row for each newly decoded one: its pixels, then its features."""
+    """Some files in order.
 
+    ``values`` has a row for each newly decoded file: first its pixels, in the end its features.
+    """
+
+    start: int
+    """The position of the first file among all paths."""
     files: list[FileResult]
     values: Any
 
@@ -56,24 +63,38 @@ class Batch:
         return self
 
 
-def run_pipeline(
-    paths: Sequence[Path], extractor: Extractor, store: FeatureStore, device: torch.device, workers: int
+class Runner(Protocol):
+    """Somewhere to compute: yields batches with features, in any order."""
+
+    def __call__(
+        self,
+        paths: Sequence[Path],
+        extractor: Extractor,
+        store: FeatureStore,
+        device: str,
+        workers: int | None,
+    ) -> Iterator[Batch]: ...
+
+
+def run_locally(
+    paths: Sequence[Path], extractor: Extractor, store: FeatureStore, device: str, workers: int | None
 ) -> Iterator[Batch]:
-    """Batches with features, in the order of ``paths``; what ``store`` holds is not decoded again."""
-    on_cpu = device.type == "cpu"
-    tasks = _Batches(paths, extractor, store, _CPU_BATCH if on_cpu else _CUDA_BATCH, on_cpu)
-    workers = min(workers, len(tasks))
-    tasks.share_memory = not on_cpu and _fits_shared_memory(tasks.batch_bytes * workers * _PREFETCH)
+    """Worker processes on this machine; what ``store`` holds is not decoded again."""
+    chosen = _device(device)
+    tasks = Tasks(paths, extractor, store, chosen.type)
+    n_workers = min(_n_cores() if workers is None else workers, len(tasks))
+    on_cpu = chosen.type == "cpu"
+    tasks.share_memory = not on_cpu and _fits_shared_memory(tasks.batch_bytes * n_workers * _PREFETCH)
     loader: DataLoader[Batch] = DataLoader(
         tasks,
         batch_size=None,
-        num_workers=workers,
-        prefetch_factor=_PREFETCH if workers else None,
+        num_workers=n_workers,
+        prefetch_factor=_PREFETCH if n_workers else None,
         pin_memory=not on_cpu,
         collate_fn=_as_it_is,
     )
     try:
-        yield from loader if on_cpu else _run_network(loader, extractor.to(device), device, tasks.batch_size)
+        yield from loader if on_cpu else run_network(loader, extractor.to(chosen), chosen, tasks.batch_size)
     except RuntimeError as error:
         if "exited unexpectedly" not in str(error):
             raise
@@ -83,26 +104,28 @@ def run_pipeline(
         ) from error
 
 
-class _Batches(Dataset[Batch]):
-    """Batch number i of the paths, processed by whoever asks for it."""
+class Tasks(Dataset[Batch]):
+    """Batch number i of the paths, processed by whoever asks: to features for the CPU, else to pixels."""
 
     share_memory = False
 
     def __init__(
-        self, paths: Sequence[Path], extractor: Extractor, store: FeatureStore, batch_size: int, on_cpu: bool
+        self, paths: Sequence[Path], extractor: Extractor, store: FeatureStore | None, device: str
     ) -> None:
-        self.paths, self.store, self.batch_size = paths, store, batch_size
+        self.paths, self.store = paths, store
+        self.batch_size = _CPU_BATCH if device == "cpu" else _CUDA_BATCH
         self.preprocess = extractor.preprocess
-        self.extractor = extractor if on_cpu else None
-        self.batch_bytes = 3 * batch_size * self.preprocess.size**2
+        self.extractor = extractor if device == "cpu" else None
+        self.batch_bytes = 3 * self.batch_size * self.preprocess.size**2
 
     def __len__(self) -> int:
         return -(-len(self.paths) // self.batch_size)
 
     def __getitem__(self, number: int) -> Batch:
-        paths = self.paths[number * self.batch_size : (number + 1) * self.batch_size]
+        start = number * self.batch_size
+        paths = self.paths[start : start + self.batch_size]
         files = [_identify(path) for path in paths]
-        known = self.store.known([file.digest for file in files])
+        known = self.store.known([file.digest for file in files]) if self.store else set()
         pixels = []
         for path, file in zip(paths, files, strict=True):
             if file.reason or file.digest in known:
@@ -120,7 +143,7 @@ class _Batches(Dataset[Batch]):
             values = self.extractor(torch.from_numpy(values)).numpy()
         elif self.share_memory:
             values = torch.from_numpy(values)
-        return Batch(files, values)
+        return Batch(start, files, values)
 
 
 def _identify(path: Path) -> FileResult:
@@ -132,8 +155,8 @@ def _identify(path: Path) -> FileResult:
         return FileResult(reason=f"cannot be opened: {error.strerror}")
 
 
-def _run_network(
-    batches: DataLoader[Batch], extractor: Extractor, device: torch.device, batch_size: int
+def run_network(
+    batches: Iterable[Batch], extractor: Extractor, device: torch.device, batch_size: int
 ) -> Iterator[Batch]:
     """Replace pixels by features, one batch behind: the GPU works while the batch before is stored."""
     previous: Batch | None = None
@@ -152,7 +175,7 @@ def _run_network(
 
 
 def _fetched(batch: Batch) -> Batch:
-    batch.values = batch.values.cpu().numpy()
+    batch.values = torch.as_tensor(batch.values).cpu().numpy()
     return batch
 
 
@@ -160,6 +183,20 @@ def _fits_shared_memory(n_bytes: int) -> bool:
     """Whether batches can travel through /dev/shm, which containers often make small; pipes are slower."""
     folder = Path("/dev/shm")
     return not folder.is_dir() or shutil.disk_usage(folder).free > 2 * n_bytes
+
+
+def _device(device: str) -> torch.device:
+    check_choice(device, ("auto", "cpu", "cuda"), name="device")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InvalidInputError(
+            "device cuda needs a CUDA GPU and a torch built for it: use --device cpu; got neither"
+        )
+    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def _n_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _as_it_is(batch: Any) -> Any:

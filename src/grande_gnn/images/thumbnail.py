@@ -19,7 +19,7 @@ THUMBNAIL_SIZE = 64
 def thumbnail_jpeg(image: Image.Image, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
     """The centre square of an RGB image as a JPEG of ``size`` × ``size`` pixels."""
     out = io.BytesIO()
-    # The gap of 1 averages whole blocks of pixels first: half the time, and good enough for so small a picture.
+    # A gap of 1 averages whole blocks of pixels first: half the time, good enough for so small a picture.
     small = image.resize((size, size), Image.Resampling.BILINEAR, centre_box(image.size), reducing_gap=1.0)
     small.save(out, "JPEG", quality=quality)
     return out.getvalue()

@@ -18,7 +18,7 @@ from PIL import Image
 from grande_gnn.images import FeatureStore, load_extractor
 
 N_KILLS = 10
-N_IMAGES = 240
+N_IMAGES = 480
 
 
 @pytest.fixture
@@ -63,30 +63,32 @@ def n_stored(store: FeatureStore) -> int:
 def test_killed_ten_times(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     reference, output = tmp_path / "reference.npz", tmp_path / "features.npz"
-    started = time.monotonic()
     subprocess.run(
         command(photos, reference, tmp_path / "untouched", "lite0"), check=True, capture_output=True
     )
-    whole = time.monotonic() - started
 
     store = FeatureStore(tmp_path / "store", load_extractor("lite0").identity)
     moments = random.Random(0)
-    counts = [0]
-    for _ in range(N_KILLS):
-        process = subprocess.Popen(
-            command(photos, output, store.path.parent, "lite0"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(moments.uniform(0, whole))
+    counts, n_killed = [0], 0
+    for number in range(N_KILLS):
+        with open(tmp_path / "progress", "w") as progress:
+            process = subprocess.Popen(
+                command(photos, output, store.path.parent, "lite0"),
+                stdout=subprocess.DEVNULL,
+                stderr=progress,
+            )
+        while number % 5 and process.poll() is None and "image" not in (tmp_path / "progress").read_text():
+            time.sleep(0.01)  # most kills come while it extracts, every fifth also while it starts
+        time.sleep(moments.uniform(0, 5))
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        n_killed += process.wait() == -signal.SIGKILL
         if output.exists():  # some run came to its end
             with np.load(output) as saved:
                 assert saved["features"].shape == (N_IMAGES, 1280)
         counts.append(n_stored(store))
     assert counts == sorted(counts), "a kill lost stored features"
-    assert counts[-1] > 0, "no kill came late enough to leave something to reuse"
+    assert len(set(counts)) >= 4, f"the kills came too early to leave something to reuse: {counts}"
+    assert n_killed >= 6, f"the kills came too late, after {counts} images"
     final = subprocess.run(
         command(photos, output, store.path.parent, "lite0"), check=True, capture_output=True, text=True
     )

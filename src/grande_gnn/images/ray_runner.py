@@ -79,8 +79,9 @@ class RayRunner:
             ray.init(address=self.address, log_to_driver=False, logging_level="warning")
         except OSError as error:
             raise InvalidInputError(
-                "no Ray cluster answers: start one with `ray start --head` (where it has a token, set RAY_AUTH_MODE "
-                f"and RAY_AUTH_TOKEN here too), or leave the address out; got {self.address!r} ({error})"
+                "no Ray cluster answers: start one with `ray start --head` (if it has a token, set RAY_AUTH_MODE "
+                "and RAY_AUTH_TOKEN here too), or leave the address out for this machine alone; "
+                f"got {self.address!r} ({error})"
             ) from None
         # There is one progress bar already.
         ray.data.DataContext.get_current().enable_progress_bars = False

@@ -15,6 +15,7 @@ from grande_gnn.errors import GrandeError
 COMMANDS = {
     "label": "Label a folder of images from the few that have a label.",
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
+    "extract": "Turn a folder of images into a features file.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
 }
 """Each command's one-line help; its code is ``grande_gnn/cli/<name>.py``, loaded when it runs."""

@@ -1,0 +1,91 @@
+"""How much memory a training takes, said before anything is allocated."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+import torch
+
+from grande_gnn.engine.plan import Settings
+from grande_gnn.errors import NotEnoughMemoryError
+
+__all__ = ["Sizes", "available_memory", "predicted_bytes", "replicas_that_fit"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the memory of a batch depends on."""
+
+    n: int
+    d: int
+    c: int
+    hidden: int | None
+    n_edges: int
+    hops: int
+    replicas: int
+    repetitions: int  # 0 without dropout
+    longest_run: int = 16
+
+
+def predicted_bytes(sizes: Sizes, device: str) -> int:
+    """Peak bytes of training one batch, in float32.
+
+    Shared by the batch: the features, and with dropout their masked copy for each repetition (on the CPU also
+    a rescaled one). For each replica: parameters with gradient and Adam's two moments; the hidden layer; H⁽⁰⁾;
+    the states of the diffusion with their temporaries; the squared distances of its pairs.
+    """
+    s = sizes
+    pairs = (s.n_edges - s.n) // 2
+    wide = s.n * s.c
+    on_cuda = device == "cuda"
+    shared = (1 + s.repetitions + (s.repetitions > 0 and not on_cuda)) * s.n * s.d
+    parameters = s.d * s.c + s.c if s.hidden is None else s.d * s.hidden + s.hidden + s.hidden * s.c + s.c
+    if on_cuda:
+        hidden = s.n * (s.hidden or 0)
+        flow = (2 * s.hops + 4) * wide + pairs + 4 * s.n  # states and their gradients; H⁽⁰⁾, Z and its own
+    else:
+        hidden = s.n * (s.hidden or 0)
+        shared += s.n * (s.hidden or 0) * min(s.replicas, s.longest_run)  # gradient of one run
+        flow = (s.hops + 7) * wide + 4 * pairs + 2 * s.n_edges + 6 * s.n
+    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + 8 * 2**20
+
+
+def available_memory(device: torch.device) -> int:
+    """Free bytes on the device: CUDA's own count, or what the operating system could hand out."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            line = next(line for line in file if line.startswith("MemAvailable"))
+        return int(line.split()[1]) * 1024
+    except (OSError, StopIteration):  # not Linux: be modest
+        return 4 * 2**30
+
+
+def replicas_that_fit(sizes: Sizes, settings: Settings, device: torch.device) -> int:
+    """How many of ``sizes.replicas`` to train at once within the budget; raises if not even one fits."""
+    limit = settings.memory_limit or int(0.8 * available_memory(device))
+
+    def need(count: int) -> int:
+        batch = replace(sizes, replicas=count, repetitions=min(count, sizes.repetitions))
+        return predicted_bytes(batch, device.type)
+
+    if need(1) > limit:
+        raise NotEnoughMemoryError(
+            f"one training of {sizes.n} x {sizes.d} features with {sizes.c} classes needs about "
+            f"{need(1) / 2**30:.3g} GiB: use fewer samples, a smaller hidden layer or a larger memory_limit; "
+            f"got {limit / 2**30:.3g} GiB"
+        )
+    n_batches = 1
+    while need(-(-sizes.replicas // n_batches)) > limit:
+        n_batches += 1
+    count = -(-sizes.replicas // n_batches)
+    logger.info(
+        "training %d replicas on %s, %d at a time: about %.3g GiB of the %.3g GiB at hand",
+        sizes.replicas, device, count, need(count) / 2**30, limit / 2**30,
+    )  # fmt: skip
+    return count

@@ -88,9 +88,21 @@ class TorchKernels:
     def _weighted_sum(self, values: Tensor, H: Tensor) -> Tensor:
         """Σ_i value(q, i) h_i for (g, E) values on the entries of Ã."""
         g = len(H)
+        if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
+            return self._gathered_sum(values, H)
         pointers, columns = self._adjacency[g]
         matrix = _quiet_csr(pointers, columns, values.reshape(-1), (g * self.n, g * self.n))
         return (matrix @ H.reshape(g * self.n, -1)).view(g, self.n, -1)
+
+    def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
+        """The same by gather and scatter, a few columns at a time."""
+        rows, cols = self._graph.edges(H.device)
+        out = torch.zeros_like(H)
+        width = max(1, 2**28 // (4 * values.numel()))
+        for a in range(0, H.shape[2], width):
+            part = slice(a, a + width)
+            out[..., part].index_add_(1, rows, values.unsqueeze(-1) * H[:, cols, part])
+        return out
 
     # -- operations -----------------------------------------------------------------------------------
 

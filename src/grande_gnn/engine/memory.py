@@ -45,7 +45,7 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
     parameters = s.d * s.c + s.c if s.hidden is None else s.d * s.hidden + s.hidden + s.hidden * s.c + s.c
     if on_cuda:
         hidden = s.n * (s.hidden or 0)
-        flow = (s.hops + 4) * wide + pairs + 3 * s.n  # H⁽⁰⁾, K + 1 states, two gradients
+        flow = (2 * s.hops + 4) * wide + pairs + 4 * s.n  # states and their gradients; H⁽⁰⁾, Z and its own
     else:
         hidden = s.n * (s.hidden or 0)
         shared += s.n * (s.hidden or 0) * min(s.replicas, s.longest_run)  # gradient of one run

@@ -43,10 +43,12 @@ class TritonFlow:
         self.rate = torch.zeros(self.R, device=device)
         self._delta = torch.empty(self.n, self.R, device=device)
         self.D = torch.empty_like(self._delta)
+        self.share = torch.empty_like(self._delta)
         wide = (self.n, self.R * self.c)
-        self.states = [torch.empty(wide, device=device) for _ in range(self.K + 1)]
+        self.S = torch.empty(self.K, *wide, device=device)  # d ⊙ H⁽ᵏ⁾, k < K
+        self.V = torch.empty(self.K + 1, *wide, device=device)  # d ⊙ G⁽ᵏ⁾
+        self.Z = torch.empty(wide, device=device)
         self.to_head = torch.empty(wide, device=device)
-        self.log_scale = torch.empty(wide, device=device)
 
     def _load_graph(self, graph: Graph, device: torch.device) -> None:
         rows, cols = graph.rows, graph.indices
@@ -71,7 +73,7 @@ class TritonFlow:
         return self._delta.T
 
     def _columns(self) -> tuple[tuple[int, int], dict[str, int]]:
-        """Grid and block of the kernels over (n, R·c)."""
+        """Grid and block of the kernels over (n, R·c): 128 columns a warp, so that sums stay inside a thread."""
         warps = 4 if self.R * self.c >= 512 else 2 if self.R * self.c >= 256 else 1
         block = 128 * warps
         return (self.n, triton.cdiv(self.R * self.c, block)), {"BLOCK": block, "NB": 4, "num_warps": warps}
@@ -79,7 +81,7 @@ class TritonFlow:
     def _tiles(self) -> tuple[tuple[int, int], dict[str, int]]:
         """Grid and block of the kernels that sum over the classes of a replica."""
         CB = triton.next_power_of_2(self.c)
-        RB = max(1, min(triton.next_power_of_2(self.R), 512 // CB))
+        RB = max(1, min(triton.next_power_of_2(self.R), 256 // CB))
         return (self.n, triton.cdiv(self.R, RB)), {
             "RB": RB,
             "CB": CB,
@@ -91,14 +93,18 @@ class TritonFlow:
         self.H = H.transpose(0, 1).contiguous().view(self.n, -1)
         self._degree()
         shape = (self.n, self.R, self.c)
-        torch.mul(self.H.view(shape), self.D.unsqueeze(-1), out=self.states[0].view(shape))
+        torch.mul(self.H.view(shape), self.D.unsqueeze(-1), out=self.S[0].view(shape))
+        for k in range(self.K - 1):
+            self._hop(self.S[k], self.S[k + 1], self.alpha, scale=True)
+        self._hop(self.S[-1], self.Z, self.alpha, scale=False)
+        return self.Z.view(shape).transpose(0, 1)
+
+    def _hop(self, source: Tensor, target: Tensor, back: float, scale: bool) -> None:
         grid, block = self._columns()
-        for k in range(self.K):
-            kernels.hop_forward[grid](
-                self.states[k], self.H, self.D, self.states[k + 1], self.indptr, self.indices,
-                self.R * self.c, self.R, self.c, self.alpha, LAST=k == self.K - 1, **block,
-            )  # fmt: skip
-        return self.states[-1].view(shape).transpose(0, 1)
+        kernels.hop[grid](
+            source, self.H, self.D, target, self.indptr, self.indices, self.R * self.c, self.R, self.c,
+            1 - self.alpha, back, RETURN=back > 0, SCALE=scale, **block,
+        )  # fmt: skip
 
     def _degree(self) -> None:
         RC = self.R * self.c
@@ -116,32 +122,26 @@ class TritonFlow:
         )  # fmt: skip
 
     def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor:
-        """∂loss/∂H⁽⁰⁾; the states of the forward pass are overwritten."""
+        """∂loss/∂H⁽⁰⁾ from the gradient at the labelled rows."""
         shape = (self.n, self.R, self.c)
         row, replica = labelled.row, labelled.replica
-        last, H = self.states[-1].view(shape), self.H.view(shape)
-        pull = gradient * (last[row, replica] - self.alpha * H[row, replica])
-        push = gradient * ((1 - self.alpha) * self.D[row, replica]).unsqueeze(-1)
-        for buffer, value in ((last, push), (self.to_head, self.alpha * gradient), (self.log_scale, pull)):
-            buffer.zero_()
-            buffer.view(shape)[row, replica] = value
-        grid, block = self._columns()
-        for k in range(self.K - 1, -1, -1):
-            kernels.hop_backward[grid](
-                self.states[k + 1], self.states[k], self.H, self.D, self.log_scale, self.to_head,
-                self.indptr, self.indices, self.R * self.c, self.R, self.c, self.alpha, FIRST=k == 0, **block,
-            )  # fmt: skip
+        last = self.V[-1].zero_().view(shape)
+        last[row, replica] = gradient * self.D[row, replica].unsqueeze(-1)
+        for k in range(self.K, 0, -1):
+            self._hop(self.V[k], self.V[k - 1], 0.0, scale=True)
+        grid, block = self._tiles()
+        kernels.gather_gradients[grid](
+            self.S, self.V, self.H, self.Z, self.D, self._delta, self.uses, self.count, self.to_head, self.share,
+            self.n * self.R * self.c, self.R * self.c, self.R, self.c, self.K, self.alpha, **block,
+        )  # fmt: skip
         if self.learns_degree and self.n_pairs:
             self._degree_backward()
         return self.to_head.view(shape).transpose(0, 1)
 
     def _degree_backward(self) -> None:
-        shape = (self.n, self.R, self.c)
-        share = self.log_scale.view(shape).sum(-1).div_(self._delta).mul_(self.uses * -0.5)
-        share.div_(self.count.unsqueeze(1))
         block = min(128, triton.next_power_of_2(self.R))
         kernels.pair_weights[(self.n_pairs, triton.cdiv(self.R, block))](
-            self.rho, self.rate, share, self.left, self.right, self.R, LOG_PENALTY_CAP,
+            self.rho, self.rate, self.share, self.left, self.right, self.R, LOG_PENALTY_CAP,
             BLOCK=block, num_warps=max(1, block // 32),
         )  # fmt: skip
         grid, columns = self._columns()

@@ -15,70 +15,77 @@ import triton.language as tl
 __all__ = [
     "degree_backward",
     "degree_forward",
-    "hop_backward",
-    "hop_forward",
+    "gather_gradients",
+    "hop",
     "pair_distances",
     "pair_weights",
 ]
 
 
 @triton.jit
-def _neighbour_total(X, indptr, indices, q, cols, inside, RC, BLOCK: tl.constexpr, NB: tl.constexpr):
-    """Σ_{i ∈ N(q)} X[i, cols], NB neighbours at a time so that their loads overlap."""
-    end = tl.load(indptr + q + 1)
-    lanes = tl.arange(0, NB)
-    total = tl.zeros([BLOCK], dtype=tl.float32)
-    for e in range(tl.load(indptr + q), end, NB):
-        here = e + lanes < end
-        i = tl.load(indices + e + lanes, mask=here, other=0).to(tl.int64)
-        tile = tl.load(X + i[:, None] * RC + cols[None, :], mask=here[:, None] & inside[None, :], other=0.0)
-        total += tl.sum(tile, 0)
-    return total
-
-
-@triton.jit
-def hop_forward(
-    S, H, D, out, indptr, indices, RC, R, C, alpha, LAST: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr
+def hop(
+    S, H, D, out, indptr, indices, RC, R, C, keep, back,
+    RETURN: tl.constexpr, SCALE: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr,
 ):  # fmt: skip
-    """Z_q = (1 − α) d_q Σ S_i + α H_q with S = d ⊙ Z; writes Z if LAST, else d ⊙ Z for the next hop."""
+    """z_q = keep · d_q Σ S_i (+ back · H_q if RETURN); writes z, or d ⊙ z for the next hop if SCALE.
+
+    Forward, S = d ⊙ H⁽ᵏ⁻¹⁾, keep = 1 − α, back = α; backward, S = d ⊙ G⁽ᵏ⁾ and nothing returns.
+    """
     q = tl.program_id(0).to(tl.int64)
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = cols < RC
-    total = _neighbour_total(S, indptr, indices, q, cols, inside, RC, BLOCK, NB)
+    end = tl.load(indptr + q + 1)
+    lanes = tl.arange(0, NB)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for e in range(tl.load(indptr + q), end, NB):  # NB neighbours at a time, so that their loads overlap
+        here = e + lanes < end
+        i = tl.load(indices + e + lanes, mask=here, other=0).to(tl.int64)
+        tile = tl.load(S + i[:, None] * RC + cols[None, :], mask=here[:, None] & inside[None, :], other=0.0)
+        total += tl.sum(tile, 0)
     d = tl.load(D + q * R + cols // C, mask=inside, other=0.0)
-    z = (1 - alpha) * d * total + alpha * tl.load(H + q * RC + cols, mask=inside, other=0.0)
-    if not LAST:
+    z = keep * d * total
+    if RETURN:
+        z += back * tl.load(H + q * RC + cols, mask=inside, other=0.0)
+    if SCALE:
         z = z * d
     tl.store(out + q * RC + cols, z, mask=inside)
 
 
 @triton.jit
-def hop_backward(
-    V, S, H, D, log_scale, to_head, indptr, indices, RC, R, C, alpha,
-    FIRST: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr,
+def gather_gradients(
+    S, V, H, Z, D, delta, uses, count, to_head, share, size, RC, R, C, K, alpha, RB: tl.constexpr, CB: tl.constexpr
 ):  # fmt: skip
-    """One hop back: from V = (1 − α) d ⊙ G⁽ᵏ⁾ to G = G⁽ᵏ⁻¹⁾ = d ⊙ ÃV.
+    """Collect what the hops sent back, from S_k = d ⊙ H⁽ᵏ⁾ and V_k = d ⊙ G⁽ᵏ⁾ (arrays of ``size`` one after the other).
 
-    Adds G ⊙ (2Z − αH) to ``log_scale`` (G ⊙ H at the first state), αG (all of G at the first state) to
-    ``to_head``, and leaves (1 − α) d ⊙ G where S = d ⊙ Z⁽ᵏ⁻¹⁾ was, which only this program still reads.
+    to_head = G⁽⁰⁾ + α Σ_{k ≥ 1} G⁽ᵏ⁾; the row sums of G⁽⁰⁾ ⊙ H + Σ_{0 < k < K} G⁽ᵏ⁾ ⊙ (2H⁽ᵏ⁾ − αH) + G⁽ᴷ⁾ ⊙ (Z − αH)
+    are ∂loss/∂(log d), from which follows the share of each neighbour in the gradient of the penalty.
     """
     q = tl.program_id(0).to(tl.int64)
-    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = cols < RC
-    own = q * RC + cols
-    d = tl.load(D + q * R + cols // C, mask=inside, other=1.0)
-    G = d * _neighbour_total(V, indptr, indices, q, cols, inside, RC, BLOCK, NB)
-    h = tl.load(H + own, mask=inside, other=0.0)
-    before = tl.load(log_scale + own, mask=inside, other=0.0)
-    head = tl.load(to_head + own, mask=inside, other=0.0)
-    if FIRST:
-        tl.store(log_scale + own, before + G * h, mask=inside)
-        tl.store(to_head + own, head + G, mask=inside)
-    else:
-        z = tl.load(S + own, mask=inside, other=0.0) / d
-        tl.store(log_scale + own, before + G * (2 * z - alpha * h), mask=inside)
-        tl.store(to_head + own, head + alpha * G, mask=inside)
-        tl.store(S + own, (1 - alpha) * d * G, mask=inside)
+    r = tl.program_id(1) * RB + tl.arange(0, RB)
+    c = tl.arange(0, CB)
+    valid = r < R
+    tile = q * RC + r[:, None] * C + c[None, :]
+    inside = valid[:, None] & (c[None, :] < C)
+    d = tl.load(D + q * R + r, mask=valid, other=1.0)[:, None]
+    h = tl.load(H + tile, mask=inside, other=0.0)
+    G = tl.load(V + tile, mask=inside, other=0.0) / d
+    head = G
+    log_scale = G * h
+    for _ in range(1, K):
+        tile += size
+        G = tl.load(V + tile, mask=inside, other=0.0) / d
+        z = tl.load(S + tile, mask=inside, other=0.0) / d
+        head += alpha * G
+        log_scale += G * (2 * z - alpha * h)
+    G = tl.load(V + tile + size, mask=inside, other=0.0) / d
+    tile -= (K - 1) * size
+    z = tl.load(Z + tile, mask=inside, other=0.0)
+    log_scale += G * (z - alpha * h)
+    tl.store(to_head + tile, head + alpha * G, mask=inside)
+    neighbours = tl.load(count + q)
+    spread = tl.load(delta + q * R + r, mask=valid, other=1.0) * neighbours
+    part = -0.5 * tl.load(uses + r, mask=valid, other=0.0) * tl.sum(log_scale, 1) / spread
+    tl.store(share + q * R + r, part, mask=valid)
 
 
 @triton.jit

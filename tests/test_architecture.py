@@ -5,6 +5,7 @@ import doctest
 import importlib
 import pkgutil
 from graphlib import CycleError, TopologicalSorter
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -121,7 +122,7 @@ def documented(module):
     """The names of a module's top level that have a docstring (or a string after the assignment)."""
     body = source_of(module).body
     names = set()
-    for node, after in zip(body, [*body[1:], None], strict=True):
+    for node, after in zip_longest(body, body[1:]):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names |= {node.name} if ast.get_docstring(node) else set()
         elif isinstance(node, (ast.Import, ast.ImportFrom)):  # documented where they are defined

@@ -48,47 +48,39 @@ class SystemEntry:
         return cls(**params)
 
 
-_BOTH = ("sgc", "appnp")
+def _graph(name: str, description: str, graph: str, degree: str, paper_column: str | None) -> SystemEntry:
+    options = {"graph": graph, "degree": degree}
+    return SystemEntry(
+        name, description, "graphs", "GraphNetwork", options, paper_column, models=("sgc", "appnp")
+    )
+
+
+def _spread(second: str, paper_column: str) -> SystemEntry:
+    description = f"label spreading, then {second} on all samples"
+    return SystemEntry(
+        f"ls+{second}", description, "label_spreading", "SpreadThenClassify", {"second": second}, paper_column
+    )
+
+
 _ENTRIES = [
     SystemEntry("svm", "support vectors, RBF kernel", "supervised", "SVM", paper_column="SVM"),
     SystemEntry("opf", "optimum-path forest on the labelled samples", "opf", "OPF", paper_column="OPF"),
     SystemEntry("ml-perc", "multi-layer perceptron", "supervised", "MLPerceptron", paper_column="ML-Perc."),
     SystemEntry("pl+sgd", "self-training around SGD", "pseudo_labels", "PseudoLabels", paper_column="PL+SGD"),
-    *(
-        SystemEntry(
-            f"ls+{second}",
-            f"label spreading, then {second} on all samples",
-            "label_spreading",
-            "SpreadThenClassify",
-            {"second": second},
-            paper_column=column,
-        )
-        for second, column in {
-            "knn": "LS+kNN",
-            "svm": "LS+SVM",
-            "opf": "LS+OPF",
-            "ml-perc": "LS+ML-Perc.",
-        }.items()
-    ),
+    _spread("knn", "LS+kNN"),
+    _spread("svm", "LS+SVM"),
+    _spread("opf", "LS+OPF"),
+    _spread("ml-perc", "LS+ML-Perc."),
     SystemEntry("gnn-lds", "GCN on a learned graph of Bernoulli edges", "lds", "LDS", paper_column="GNN-LDS"),
     SystemEntry(
         "wsef", "rank-correlated samples take weak labels, then SVM", "wsef", "WSEF", paper_column="WSEF"
     ),
-    SystemEntry(
-        "mgcn", "GNN on the graph of re-ranked lists", "graphs", "MGCN", paper_column="MGCN", models=_BOTH
+    _graph("mgcn", "GNN on the graph of re-ranked lists", "mgcn", "centrality", "MGCN"),
+    _graph("dgcg", "GNN on the rank-correlation graph", "dgcg", "centrality", "DGCG"),
+    _graph(
+        "grande", "GNN with the GRaNDe degree, reciprocal kNN graph", "reciprocal", "grande", "GRaNDe (ours)"
     ),
-    SystemEntry(
-        "dgcg", "GNN on the rank-correlation graph", "graphs", "DGCG", paper_column="DGCG", models=_BOTH
-    ),
-    SystemEntry(
-        "grande",
-        "GNN with the GRaNDe degree on the reciprocal kNN graph",
-        "graphs",
-        "Grande",
-        paper_column="GRaNDe (ours)",
-        models=_BOTH,
-    ),
-    SystemEntry("d-grande", "the GRaNDe degree on the DGCG graph", "graphs", "DGrande", models=_BOTH),
+    _graph("d-grande", "GNN with the GRaNDe degree, rank-correlation graph", "dgcg-self", "grande", None),
     SystemEntry("logreg", "multinomial logistic regression", "supervised", "LogReg"),
     SystemEntry("knn", "five nearest labelled neighbours", "supervised", "KNN"),
     SystemEntry("opf-semi", "optimum-path forest over all samples", "opf", "OPFSemi"),

@@ -31,6 +31,7 @@ from torch.nn.functional import cross_entropy, log_softmax, normalize, one_hot, 
 
 from grande_gnn.baselines.augment import centre_view, strong_view, weak_view
 from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.engine import resolve_device
 from grande_gnn.errors import FileFormatError, InvalidInputError, MissingDependencyError
 from grande_gnn.validation import UNLABELLED
 
@@ -128,9 +129,7 @@ class CoMatch(System):
         return torch.stack([_square(image, kept) for image in X])
 
     def _transduce(self, X: Tensor, codes: NDArray[np.int64]) -> Transduction:
-        device = torch.device(
-            self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        )
+        device = resolve_device(self.device)
         training = _Training(self, X.to(device), torch.from_numpy(codes).to(device))
         for step in range(self.steps):
             losses = training.step(step)
@@ -196,6 +195,7 @@ class _Training:
         seed = int(np.random.SeedSequence(params.random_state).generate_state(1)[0])
         self.n_classes = int(codes.max()) + 1
         self.network = self._build(torch.Generator().manual_seed(seed)).to(images.device)
+        self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
         self.generator = torch.Generator(images.device).manual_seed(seed)
         self.optimiser = self._optimiser()
@@ -275,11 +275,14 @@ class _Training:
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
-        with torch.no_grad():
-            old, new = self.average.state_dict(), self.network.state_dict()
-            for name, value in old.items():
-                if value.is_floating_point():
-                    value.lerp_(new[name], 1 - self.params.ema)
+        self._average_in(min(self.params.ema, (1 + number) / (10 + number)))  # young averages forget faster
+
+    @torch.no_grad()
+    def _average_in(self, memory: float) -> None:
+        new = self.network.state_dict()
+        for name, value in self.average.state_dict().items():
+            if value.is_floating_point():
+                value.lerp_(new[name], 1 - memory)
 
     @torch.no_grad()
     def predict(self) -> NDArray[np.int64]:

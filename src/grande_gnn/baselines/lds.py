@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.engine import resolve_device
 from grande_gnn.graph import Graph, knn_edges, ranked_lists
 from grande_gnn.validation import UNLABELLED, check_choice
 
@@ -185,9 +186,7 @@ class LDS(System):
 
     def _transduce_folds(self, X: NDArray[np.float32], folds: NDArray[np.int64]) -> list[Transduction]:
         graph = self._first_graph(X)
-        device = torch.device(
-            self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        )
+        device = resolve_device(self.device)
         chosen = check_choice(self.candidates, ("auto", *CANDIDATES), name="candidates")
         if chosen == "auto":
             chosen = "all" if len(X) <= 2000 else "two-hop"
@@ -268,7 +267,7 @@ class _Search:
         return tuple(self._glorot(*shape).requires_grad_() for shape in shapes)
 
     def _glorot(self, rows: int, cols: int) -> Tensor:
-        uniform = torch.rand(rows, cols, generator=self.generator, device=self.X.device)
+        uniform = torch.rand(rows, cols, generator=self.generator, device=self.X.device, dtype=self.X.dtype)
         return (2 * uniform - 1) * math.sqrt(6 / (rows + cols))
 
     def _train_loss(self, weights: Weights, theta: Tensor) -> Tensor:

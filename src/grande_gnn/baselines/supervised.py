@@ -36,11 +36,12 @@ class Supervised(System):
 
 
 def quiet_fit(estimator: Any, X: NDArray[Any], y: NDArray[Any]) -> Any:
-    """Fit without convergence warnings: the number of iterations is part of each system's definition."""
+    """Fit without the warnings that say nothing new: the number of iterations is part of each system."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "y contains no unlabeled samples")
         return estimator.fit(X, y)
 
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
     "extract": "Turn a folder of images into a features file.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
+    "compare": "Compare GRaNDe with every other system on a features file.",
 }
 """Each command's one-line help; its code is ``grande_gnn/cli/<name>.py``, loaded when it runs."""
 

@@ -42,7 +42,9 @@ def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> 
     """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused."""
     target = Path(folder)
     if target.exists() and any(target.iterdir()):
-        raise OutputExistsError(f"the folder for the copies must be new or empty; got {target}, which has files")
+        raise OutputExistsError(
+            f"the folder for the copies must be new or empty; got {target}, which has files"
+        )
     for file, label in zip(result.files, result.labels, strict=True):
         place = target / folder_name(label) / file.replace("/", "_")
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -50,20 +50,24 @@ class Labelling:
     given: list[str]
     unreached: NDArray[np.bool_]
     out_of_distribution: NDArray[np.bool_]
-    suspicions: list[tuple[int, str, float]] = field(default_factory=list)  # (row, suggested label, confidence)
+    suspicions: list[tuple[int, str, float]] = field(
+        default_factory=list
+    )  # (row, suggested label, confidence)
     accuracy: AccuracyEstimate | None = None
     class_accuracy: dict[str, AccuracyEstimate] = field(default_factory=dict)
     bins: list[tuple[float, float, int, float, float]] = field(default_factory=list)
-    calibration: Calibration = Calibration()
+    calibration: Calibration = field(default_factory=Calibration)
     note: str = ""
 
     def flags(self) -> list[str]:
         """The flags of each image, separated by spaces."""
         marks: list[list[str]] = [[] for _ in self.files]
-        for row in np.flatnonzero(self.unreached):
-            marks[row].append("unreached")
-        for row in np.flatnonzero(self.out_of_distribution):
-            marks[row].append("out_of_distribution")
+        for name, marked in (
+            ("unreached", self.unreached),
+            ("out_of_distribution", self.out_of_distribution),
+        ):
+            for i in np.flatnonzero(marked):
+                marks[i].append(name)
         for row, _, _ in self.suspicions:
             marks[row].append("suspicious_label")
         return [" ".join(names) for names in marks]
@@ -121,7 +125,9 @@ def _answers(p: NDArray[np.float64], clf: GrandeClassifier, files: list[str], gi
     return Labelling(files, labels, best, others, best - second, given, nothing, nothing.copy())
 
 
-def _held_out(clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]) -> HeldOut | None:
+def _held_out(
+    clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]
+) -> HeldOut | None:
     """Held-out predictions with the classifier's own settings, when nothing was chosen by cross-validation."""
     folds = held_out_folds(codes)
     if not folds:

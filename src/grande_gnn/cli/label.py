@@ -28,21 +28,33 @@ PAPER = {"graph": "reciprocal", "neighbors": 40, "normalize": "none", "sigma": 0
 @click.command("label")
 @click.argument("images", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
-@click.option("--labels", type=click.Path(path_type=Path), help="CSV with file and label (blank = unlabelled).")
-@click.option("--template", type=click.Path(path_type=Path), help="Write a CSV to fill in, most useful images first.")
+@click.option(
+    "--labels", type=click.Path(path_type=Path), help="CSV with file and label (blank = unlabelled)."
+)
+@click.option(
+    "--template", type=click.Path(path_type=Path), help="Write a CSV to fill in, most useful images first."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what was found: classes, counts, ten rows.")
-@click.option("--reuse", type=click.Path(path_type=Path), help="Label with the model of an earlier run's folder.")
+@click.option(
+    "--reuse", type=click.Path(path_type=Path), help="Label with the model of an earlier run's folder."
+)
 @click.option("--extractor", metavar="NAME", help="See grande extract. [default: lite2]")
 @click.option("--weights", type=click.Path(path_type=Path), help="File with the extractor's weights.")
 @click.option("--model", type=click.Choice(["appnp", "sgc"]), default="appnp", show_default=True)
 @click.option("--degree", type=click.Choice(["grande", "centrality"]), default="grande", show_default=True)
 @click.option("--sigma", type=AutoOr(float), default="auto", show_default=True)
-@click.option("--graph", type=click.Choice(["auto", "reciprocal", "knn", "dgcg"]), default="auto", show_default=True)
+@click.option(
+    "--graph", type=click.Choice(["auto", "reciprocal", "knn", "dgcg"]), default="auto", show_default=True
+)
 @click.option("--neighbors", type=AutoOr(click.IntRange(min=1)), default="auto", show_default=True)
-@click.option("--normalize", type=click.Choice(["auto", "none", "l2", "center-l2"]), default="auto", show_default=True)
+@click.option(
+    "--normalize", type=click.Choice(["auto", "none", "l2", "center-l2"]), default="auto", show_default=True
+)
 @click.option("--paper", is_flag=True, help="The paper's fixed settings instead of choosing them.")
 @click.option("--export", type=click.Choice(["label-studio"]), help="Also write the labels for another tool.")
-@click.option("--copy-to", type=click.Path(path_type=Path), help="Also copy the images into class folders here.")
+@click.option(
+    "--copy-to", type=click.Path(path_type=Path), help="Also copy the images into class folders here."
+)
 @click.option("--workers", type=click.IntRange(min=0), help="Processes that decode images.")
 @click.option("--store", type=click.Path(path_type=Path), help="Folder of the feature store.")
 @device_option
@@ -102,7 +114,9 @@ def _extract(found: Any, options: dict[str, Any]) -> Any:
         raise InvalidInputError(
             f"none of the {len(found)} files is a readable image; got lastly: {extraction.images.problems[-1].reason}"
         )
-    click.echo(f"{len(extraction.images)} images have features, {extraction.n_reused} of them from earlier runs.")
+    click.echo(
+        f"{len(extraction.images)} images have features, {extraction.n_reused} of them from earlier runs."
+    )
     return extraction
 
 
@@ -134,7 +148,11 @@ def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     clf = GrandeClassifier.load(options["reuse"] / "model")
     extraction = _extract(found, options | {"extractor": earlier["extractor"]})
     calibration = Calibration(earlier["temperature"])
-    return extraction, label_new_features(extraction.features(), extraction.images.files, clf, calibration), clf
+    return (
+        extraction,
+        label_new_features(extraction.features(), extraction.images.files, clf, calibration),
+        clf,
+    )
 
 
 def _write_template(path: Path, extraction: Any, options: dict[str, Any]) -> None:
@@ -143,4 +161,6 @@ def _write_template(path: Path, extraction: Any, options: dict[str, Any]) -> Non
 
     order = labelling_order(ranked_lists(extraction.features(), 40))
     write_template(path, [extraction.images.files[i] for i in order], overwrite=options["overwrite"])
-    click.echo(f"{path}: fill in the label of the first rows (the more the better), then pass it with --labels.")
+    click.echo(
+        f"{path}: fill in the label of the first rows (the more the better), then pass it with --labels."
+    )

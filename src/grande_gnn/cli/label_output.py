@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from grande_gnn import __version__
 from grande_gnn.exports import copy_to_class_folders, write_label_studio
@@ -19,7 +20,9 @@ from grande_gnn.labelling import Labelling, write_predictions
 __all__ = ["write_results"]
 
 
-def write_results(output: Path, extraction: Extraction, result: Labelling, clf: Any, options: dict[str, Any]) -> None:
+def write_results(
+    output: Path, extraction: Extraction, result: Labelling, clf: Any, options: dict[str, Any]
+) -> None:
     """Write everything into a folder beside the output and move it into place as one."""
     output.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent))
@@ -56,7 +59,12 @@ def _fill(
         write_label_studio(part / "label-studio.json", result, images.root)
     shown = {k: v for k, v in settings.items() if k != "temperature"}
     content = report_content(extraction, result, clf, shown, os.path.relpath(images.root, output))
-    write_report(content, part / "report.html", lambda rows: extraction.thumbnails(list(rows)), random_state=options["seed"])
+    write_report(
+        content,
+        part / "report.html",
+        lambda rows: extraction.thumbnails(list(rows)),
+        random_state=options["seed"],
+    )
 
 
 def _extractor_name(options: dict[str, Any]) -> str:
@@ -78,7 +86,7 @@ def report_content(
     return ReportContent(
         files=result.files, labels=result.labels, confidence=result.confidence, runner_up=result.runner_up,
         margin=result.margin, given_labels=result.given, features=features,
-        neighbors=ranked_lists(features, 6)[:, 1:], unreached=result.unreached,
+        neighbors=ranked_lists(features, 6)[:, 1:].astype(np.int64), unreached=result.unreached,
         out_of_distribution=result.out_of_distribution,
         suspicions=[Suspicion(row, name, sure) for row, name, sure in result.suspicions],
         accuracy=None if result.accuracy is None else _estimate(result.accuracy, Estimate),

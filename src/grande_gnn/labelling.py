@@ -21,14 +21,16 @@ from grande_gnn.confidence import (
     Calibration,
     estimate_accuracy,
     fit_temperature,
+    match_temperature,
     outlier_scores,
     reliability_bins,
     suspicious_labels,
     wilson_interval,
 )
+from grande_gnn.engine import Replica, train
 from grande_gnn.files import write_atomically
 from grande_gnn.inductive import last_listed_distance, softmax
-from grande_gnn.selection import HeldOut, held_out_folds, hold_out
+from grande_gnn.selection import HeldOut, held_out_folds, hold_out, mean_agreement
 from grande_gnn.validation import encode_labels
 
 __all__ = ["COLUMNS", "Labelling", "label_features", "label_new_features", "write_predictions"]
@@ -80,27 +82,51 @@ def label_features(
     clf.fit(features, list(given))
     codes, _ = encode_labels(list(given))
     held_out = clf.selection_.held_out if clf.selection_ is not None else _held_out(clf, features, codes)
-    calibration = Calibration(fit_temperature(held_out)) if held_out is not None else Calibration()
-    probabilities = calibration.probabilities(clf.label_distributions_)
-    result = _answers(probabilities, clf, list(files), list(given))
+    unlabelled = codes < 0
+    if held_out is None:
+        result = _answers(clf.label_distributions_, clf, list(files), list(given))
+        result.note = "some class has fewer than 2 labels, so accuracy and confidence could not be checked"
+    else:
+        halves = _agreement_of_halves(clf, features, codes)
+        accuracy = estimate_accuracy(held_out.agreement, halves, len(held_out.rows))
+        doubt = clf.label_distributions_[unlabelled]
+        calibration = Calibration(
+            match_temperature(doubt, accuracy.value) if len(doubt) else fit_temperature(held_out)
+        )
+        result = _answers(calibration.probabilities(clf.label_distributions_), clf, list(files), list(given))
+        result.accuracy, result.calibration = accuracy, calibration
+        _use_held_out(result, held_out, clf.classes_.astype(str))
     result.unreached = ~clf.reached_
     result.out_of_distribution = _far(clf)
-    result.calibration = calibration
-    if held_out is None:
-        result.note = "some class has fewer than 2 labels, so accuracy and confidence could not be checked"
-        return result
+    return result
+
+
+def _use_held_out(result: Labelling, held_out: HeldOut, names: NDArray[np.str_]) -> None:
+    """What the labelled images say when their own label is hidden."""
+    calibration = Calibration(fit_temperature(held_out))
     known = calibration.probabilities(softmax(held_out.logits))
     result.confidence[held_out.rows] = known[np.arange(len(known)), held_out.labels]
-    names = clf.classes_.astype(str)
     result.suspicions = [(row, str(names[c]), p) for row, c, p in suspicious_labels(held_out, calibration)]
     result.bins = reliability_bins(known.max(axis=1), held_out.hits)
-    result.accuracy = estimate_accuracy(held_out, probabilities, codes < 0)
     result.class_accuracy = _by_class(held_out, known, names)
     result.note = (
-        f"each of {len(held_out.rows)} labelled images was predicted by a model that did not know its label; the "
-        "share of right predictions and the confidence in the unlabelled images give the estimate"
+        f"models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled images: "
+        "the more often they agree, the more often they are right"
     )
-    return result
+
+
+def _agreement_of_halves(
+    clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]
+) -> float:
+    """How often two trainings from disjoint halves of the labels agree on the unlabelled images."""
+    replicas = []
+    for f, half in enumerate(held_out_folds(codes, 2)):
+        known = codes.copy()
+        known[half] = -1
+        replicas.append(Replica(known, clf._degree_spec(), 0, f, clf.hidden))
+    inputs = clf._normalizer.transform(features)
+    outcomes = train(inputs, clf.graph_, replicas, len(clf.classes_), clf._settings(clf._seed()))
+    return mean_agreement([outcome.predictions[codes < 0] for outcome in outcomes])
 
 
 def label_new_features(

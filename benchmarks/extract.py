@@ -5,9 +5,10 @@
     python benchmarks/extract.py ../shared/data/flowers17/images --memory
 
 Bare decoding: read, decode, crop and nothing else, one process a core. Bare forward: the network on
-pixels that are in memory already; on the CPU the faster of one process with all cores and one process
-a core, each at its best batch size. Pipeline: `extract_features` into an empty store. CUDA needs
---copies, so that the start of the workers does not count for much.
+pixels that are in memory already, at the batch size that suits it best; on the CPU the faster of one
+process with all cores and one process a core. Pipeline: `extract_features` into an empty store. The parts
+are measured in turns, and the ratios are medians over the rounds, because other load on the machine comes
+and goes. CUDA needs --copies, so that starting the workers does not count for much.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import csv
 import multiprocessing
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -41,7 +44,7 @@ def main() -> None:
     parser.add_argument(
         "--copies", type=int, default=1, help="use each image this many times, as different files"
     )
-    parser.add_argument("--repeat", type=int, default=3, help="measure this often and take the best of each")
+    parser.add_argument("--repeat", type=int, default=3, help="how many rounds are measured")
     parser.add_argument(
         "--memory", action="store_true", help="peak memory at 1,000 and 10,000 images instead"
     )
@@ -71,22 +74,21 @@ def report_throughput(images: ImageSet, options: argparse.Namespace) -> None:
     global _extractor
     _extractor = load_extractor(options.extractor)
     cuda = options.device != "cpu" and torch.cuda.is_available()
-    # In turns, so that other load on the machine falls on all of them.
+    forward = fastest_forward(cuda)
     rounds = [
-        (bare_decode(images), forward_cuda() if cuda else forward_cpu(), pipeline(images, options.device))
-        for _ in range(options.repeat)
+        (bare_decode(images), forward(), pipeline(images, options.device)) for _ in range(options.repeat)
     ]
-    decode, forward, full = (max(column) for column in zip(*rounds, strict=True))
+    decoding, bare, full = (statistics.median(column) for column in zip(*rounds, strict=True))
     row = {
         "extractor": options.extractor,
         "device": torch.cuda.get_device_name() if cuda else "cpu",
         "cores": CORES,
         "images": len(images),
-        "decode_per_s": round(decode, 1),
-        "forward_per_s": round(forward, 1),
+        "decode_per_s": round(decoding, 1),
+        "forward_per_s": round(bare, 1),
         "pipeline_per_s": round(full, 1),
-        "pipeline/forward": round(full / forward, 3),
-        "pipeline/slower": round(full / min(decode, forward), 3),
+        "pipeline/forward": round(statistics.median(p / f for _, f, p in rounds), 3),
+        "pipeline/slower": round(statistics.median(p / min(d, f) for d, f, p in rounds), 3),
     }
     for name, value in row.items():
         print(f"{name:>18}  {value}")
@@ -111,40 +113,44 @@ def _decode(path: Path) -> None:
     preprocess.crop(read_image(path, preprocess.resize))
 
 
-def forward_cpu() -> float:
+def fastest_forward(cuda: bool) -> Callable[[], float]:
+    """The way of running the network alone that is fastest here, as a measurement to repeat."""
+    if cuda:
+        moved = _extractor.to(torch.device("cuda"))
+        batch = max((64, 128, 256), key=lambda batch: _forward_rate(batch, 1.0, moved))
+        return lambda: _forward_rate(batch, 4.0, moved)
+    together = max((1, 2, 4, 8, 16, 32), key=lambda batch: forward_together(batch, 1.0))
+    apart = max((1, 2, 4, 8), key=lambda batch: forward_apart(batch, 1.0))
+    return lambda: max(forward_together(together, 6.0), forward_apart(apart, 6.0))
+
+
+def forward_together(batch: int, seconds: float) -> float:
     torch.set_num_threads(CORES)
-    together = max(_forward_rate(batch) for batch in (1, 2, 4, 8, 16, 32))
+    rate = _forward_rate(batch, seconds)
     torch.set_num_threads(1)
-    best = max((1, 2, 4, 8, 16), key=_forward_rate)
+    return rate
+
+
+def forward_apart(batch: int, seconds: float) -> float:
     with multiprocessing.get_context("fork").Pool(CORES) as pool:
-        apart = sum(pool.map(_forward_rate, [best] * CORES, chunksize=1))
-    return max(together, apart)
+        return sum(pool.starmap(_forward_rate, [(batch, seconds)] * CORES, chunksize=1))
 
 
-def _forward_rate(batch: int, seconds: float = 2.0) -> float:
-    pixels = torch.zeros(batch, *2 * [_extractor.preprocess.size], 3, dtype=torch.uint8)
-    _extractor(pixels)
+def _forward_rate(batch: int, seconds: float, extractor: Extractor | None = None) -> float:
+    network = extractor or _extractor
+    size = network.preprocess.size
+    pixels = torch.zeros(batch, size, size, 3, dtype=torch.uint8, device="cuda" if extractor else "cpu")
+    for _ in range(3):
+        network(pixels).cpu()
     start, n_images = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        _extractor(pixels)
-        n_images += batch
+        for _ in range(
+            10 if extractor else 1
+        ):  # the GPU is asked for several batches before it is waited for
+            features = network(pixels)
+            n_images += batch
+        features.cpu()
     return n_images / (time.perf_counter() - start)
-
-
-def forward_cuda() -> float:
-    moved = _extractor.to(torch.device("cuda"))
-    rates = []
-    for batch in (64, 128, 256):
-        pixels = torch.zeros(batch, *2 * [_extractor.preprocess.size], 3, dtype=torch.uint8, device="cuda")
-        for _ in range(5):
-            moved(pixels)
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(50):
-            moved(pixels)
-        torch.cuda.synchronize()
-        rates.append(50 * batch / (time.perf_counter() - start))
-    return max(rates)
 
 
 def pipeline(images: ImageSet, device: str) -> float:
@@ -152,9 +158,9 @@ def pipeline(images: ImageSet, device: str) -> float:
         return _rate(len(images), lambda: extract_features(images, _extractor, store=store, device=device))
 
 
-def _rate(n_images: int, work: object) -> float:
+def _rate(n_images: int, work: Callable[[], object]) -> float:
     start = time.perf_counter()
-    work()  # type: ignore[operator]
+    work()
     return n_images / (time.perf_counter() - start)
 
 

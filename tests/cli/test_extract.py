@@ -32,7 +32,7 @@ def test_a_folder_becomes_a_features_file(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
-    output = tmp_path / "new" / "features.npz"
+    output = tmp_path / "features.npz"
     code, text = run(pictures, "-o", output, "--extractor", "pixels")
     assert code == 0, text
     assert "4 images, 3 labelled in 2 classes; 0 reused" in text
@@ -77,6 +77,7 @@ def test_progress_shows_images_per_second(pictures: Path, tmp_path: Path) -> Non
         ([".", "-o", "f.npz", "--extractor", "pixels", "--weights", "w.pth"], "has no weights"),
         ([".", "-o", "f.npz", "--extractor", "lite0", "--weights", "w.pth"], "w.pth"),
         ([".", "-o", "f.npz", "--extractor", "pixels", "--workers", "-1"], "--workers"),
+        ([".", "-o", "nowhere/f.npz", "--extractor", "pixels"], "does not exist"),
         (["."], "--output"),
     ],
 )

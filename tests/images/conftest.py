@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
-
 
 @pytest.fixture
 def picture() -> Callable[..., Image.Image]:
@@ -35,9 +33,6 @@ def class_folders(tmp_path: Path, picture: Callable[..., Image.Image]) -> Path:
 
 
 @pytest.fixture
-def flowers() -> Path:
+def flowers(shared_data: Callable[[str], Path]) -> Path:
     """The Flowers17 photos."""
-    folder = DATA / "flowers17"
-    if not folder.is_dir():
-        pytest.skip("the Flowers17 data set is not here")
-    return folder
+    return shared_data("flowers17")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from grande_gnn.errors import InvalidInputError
+from grande_gnn.errors import GrandeError, InvalidInputError
 from grande_gnn.images import Extraction, extract_features, find_images, load_extractor, pipeline
 from grande_gnn.images.extractors import Extractor
 
@@ -166,6 +167,14 @@ def test_device_path_equals_worker_path(
         batches = list(pipeline.run_network(loader, extractor, torch.device("cpu"), 3))
         assert [len(batch.files) for batch in batches] == [3, 3, 2]
         assert (np.concatenate([batch.values for batch in batches]) == expected).all()
+
+
+def test_a_worker_that_dies_is_one_sentence(
+    class_folders: Path, extractor: Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "read_image", lambda *arguments: os._exit(9))
+    with pytest.raises(GrandeError, match=r"a worker process died.*fewer --workers"):
+        extract(class_folders, extractor, tmp_path, workers=2)
 
 
 def test_interrupted_work_is_kept(class_folders: Path, extractor: Extractor, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_a_timm_that_does_not_import_names_the_fix(monkeypatch: pytest.MonkeyPat
 
 
 @needs_timm
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "model", "n_features"),
     [
@@ -64,6 +65,7 @@ def test_feature_sizes(name: str, model: str, n_features: int, tmp_path: Path) -
 
 
 @needs_timm
+@pytest.mark.slow
 def test_vit_gives_its_class_token() -> None:
     network = create_network(timm, "vit_base_patch16_224", pretrained=False).eval()
     images = torch.rand(2, 3, 224, 224)

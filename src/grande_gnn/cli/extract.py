@@ -66,12 +66,12 @@ def command(
     store by content: a second run, or one after a crash, extracts only what is missing. Files that cannot be
     read are listed in a CSV beside the output.
     """
-    from grande_gnn.errors import InvalidInputError, OutputExistsError
+    from grande_gnn.errors import InvalidInputError
+    from grande_gnn.files import check_output
     from grande_gnn.images import RayRunner, extract_features, find_images, load_extractor, write_problems
     from grande_gnn.images.pipeline import run_locally
 
-    if output.exists() and not overwrite:
-        raise OutputExistsError(f"the output is not replaced without --overwrite; got {output}, which exists")
+    check_output(output, overwrite)
     found = find_images(images, labels)
     for note in found.notes:
         click.echo(note)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
+from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images.extractors import Extractor
 from grande_gnn.images.read import read_image
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
@@ -95,6 +95,11 @@ def run_locally(
     )
     try:
         yield from loader if on_cpu else run_network(loader, extractor.to(chosen), chosen, tasks.batch_size)
+    except torch.OutOfMemoryError as error:
+        raise NotEnoughMemoryError(
+            f"the GPU does not hold {extractor.name} and a batch of {tasks.batch_size} images: use --device cpu "
+            f"or a smaller extractor; got {str(error).splitlines()[0]}"
+        ) from error
     except RuntimeError as error:
         if "exited unexpectedly" not in str(error):
             raise

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grande_gnn.images.atomic import atomic_path
+from grande_gnn.images.csv_file import write_csv
 
 __all__ = ["Problem", "count_problems", "write_problems"]
 
@@ -23,14 +22,7 @@ class Problem:
 
 def write_problems(path: str | Path, problems: Iterable[Problem]) -> None:
     """Write ``problems.csv``: ``file,reason``, one row a problem."""
-    # surrogateescape: a file name that is not valid UTF-8 is written as the bytes it has on disk.
-    with (
-        atomic_path(path) as part,
-        open(part, "w", newline="", encoding="utf-8", errors="surrogateescape") as out,
-    ):
-        writer = csv.writer(out)
-        writer.writerow(["file", "reason"])
-        writer.writerows([problem.file, problem.reason] for problem in problems)
+    write_csv(path, ["file", "reason"], ([problem.file, problem.reason] for problem in problems))
 
 
 def count_problems(problems: Iterable[Problem]) -> list[tuple[str, int]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from grande_gnn.errors import OutputExistsError
-from grande_gnn.images.atomic import atomic_path
+from grande_gnn.files import check_output
+from grande_gnn.images.csv_file import write_csv
 
 __all__ = ["write_template"]
 
@@ -17,15 +16,4 @@ def write_template(path: str | Path, files: Iterable[str], *, overwrite: bool = 
 
     An existing file is kept unless ``overwrite``: somebody may have filled it in.
     """
-    if Path(path).exists() and not overwrite:
-        raise OutputExistsError(
-            "a template is not written over labels: choose another name or say --overwrite; "
-            f"got {path}, which exists"
-        )
-    with (
-        atomic_path(path) as part,
-        open(part, "w", newline="", encoding="utf-8", errors="surrogateescape") as out,
-    ):
-        writer = csv.writer(out)
-        writer.writerow(["file", "label"])
-        writer.writerows([file, ""] for file in files)
+    write_csv(check_output(path, overwrite), ["file", "label"], ([file, ""] for file in files))

@@ -46,6 +46,7 @@ class Extractor:
 
 
 Builder = Callable[[str, Path | None], Extractor]
+"""Makes an extractor from its name and a file of weights (None = those that come with it)."""
 
 
 def make_extractor(name: str, preprocess: Preprocess, network: nn.Module) -> Extractor:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from grande_gnn import __version__
+from grande_gnn.files import write_atomically
 from grande_gnn.report.content import ReportContent
 from grande_gnn.report.sprites import Sheets, sprite_sheets
 from grande_gnn.report.view import build_page
@@ -47,15 +48,9 @@ def write_report(
     thumbnails : called once with the row numbers to picture. Without it the page has no pictures.
     random_state : seed of the map's layout and, above 20,000 images, of the sample shown.
     """
-    path = Path(path)
     page = render_report(content, thumbnails, random_state=random_state)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(page, encoding="utf-8", newline="\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
+    write_atomically(path, lambda file: file.write(page.encode()))
+    return Path(path)
 
 
 def render_report(

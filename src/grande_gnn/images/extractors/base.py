@@ -46,6 +46,7 @@ class Extractor:
 
 
 Builder = Callable[[str, Path | None], Extractor]
+"""Makes an extractor from its name and, where given, a file of weights."""
 
 
 def make_extractor(name: str, preprocess: Preprocess, network: nn.Module) -> Extractor:

@@ -30,14 +30,17 @@ MAY_IMPORT = {
     "graph": set(),
     "engine": {"degree", "propagation", "graph"},
     "inductive": {"degree", "engine", "graph"},
-    "persistence": {"graph"},
+    "selection": {"engine", "graph"},
+    "persistence": {"graph", "selection"},
     "model_selection": set(),
-    "classifier": {"engine", "graph", "inductive", "persistence"},
-    "confidence": {"engine", "graph", "classifier", "inductive"},
+    "classifier": {"engine", "graph", "inductive", "persistence", "selection"},
+    "confidence": {"engine", "inductive", "selection"},
+    "labelling": {"classifier", "confidence", "graph", "inductive", "selection"},
+    "exports": {"labelling"},
     "nn": {"degree", "propagation", "graph"},
     "images": set(),
     "baselines": {"degree", "graph", "engine", "classifier"},
-    "report": {"confidence", "graph", "images", "classifier"},
+    "report": {"confidence", "graph", "images"},
 }
 BELOW_EXPERIMENTS = set(MAY_IMPORT)
 MAY_IMPORT["experiments"] = BELOW_EXPERIMENTS

@@ -184,13 +184,12 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         """The four settings that may be open, checked; a ready graph leaves nothing to choose about graphs."""
         check_choice(self.graph, (*GRAPHS, AUTO), name="graph")
         check_choice(self.normalize, (*NORMALIZATIONS, AUTO), name="normalize")
-        if self.n_neighbors != AUTO:
-            check_integer(self.n_neighbors, name="n_neighbors", low=1)
-        if self.sigma != AUTO:
-            check_sigma(self.sigma)
+        k, sigma = self.n_neighbors, self.sigma
+        k = k if k == AUTO else check_integer(k, name="n_neighbors", low=1)
+        sigma = sigma if sigma == AUTO else check_sigma(sigma)
         if not callable(self.degree):
             check_choice(self.degree, ("grande", "centrality"), name="degree")
-        wanted = Choice(self.graph, self.n_neighbors, self.normalize, self.sigma)
+        wanted = Choice(self.graph, k, self.normalize, sigma)
         if graph is not None:
             wanted = replace(
                 wanted, graph=wanted.fill(PAPER).graph, n_neighbors=wanted.fill(PAPER).n_neighbors

@@ -36,6 +36,8 @@ from grande_gnn.validation import encode_labels
 __all__ = ["COLUMNS", "Labelling", "label_features", "label_new_features", "write_predictions"]
 
 COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
+"""The columns of ``predictions.csv``."""
+
 OUTLIER_NEIGHBOUR = 6
 """An image is far from everything when even its fifth neighbour is far."""
 

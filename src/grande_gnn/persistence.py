@@ -64,8 +64,6 @@ def _rest(clf: Any) -> dict[str, Any]:
     parameters = clf.get_params(deep=False) | {"context": None}  # its rows are among the features
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None
-    if not isinstance(parameters["graph"], str):
-        parameters["graph"] = "reciprocal"  # a ready graph is among the arrays
     parameters["device"] = str(parameters["device"])
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
     return {

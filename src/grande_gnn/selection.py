@@ -37,6 +37,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 AUTO = "auto"
+"""What leaves a setting open."""
+
 N_FOLDS = 4
 """Folds of the labelled samples: few, because each costs a training of every confirmed candidate."""
 
@@ -67,7 +69,11 @@ class Choice:
 
 
 PAPER = Choice("reciprocal", 40, "none", 0.2)
+"""The authors' settings."""
+
 FAVOURITE = Choice("dgcg", 40, "center-l2", 0.2)
+"""What did best on the data measured for this package."""
+
 SCREENED = [
     Choice(graph, k, normalize, 0.2)
     for (graph, k), normalize in product((("dgcg", 40), ("reciprocal", 40)), ("center-l2", "l2", "none"))

@@ -1,0 +1,168 @@
+"""One batch of trials in, their rows out: the only place of the experiments where anything is trained.
+
+The same function runs in this process, in another one, and on a cluster, so the rows are the same.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.experiments.datasets import LoadedSet
+from grande_gnn.experiments.plan import Batch, Trial
+from grande_gnn.experiments.rows import Row
+from grande_gnn.experiments.systems import make_system
+from grande_gnn.graph import Graph
+from grande_gnn.validation import UNLABELLED
+
+__all__ = ["Material", "Tick", "work"]
+
+Tick = Callable[[float], object]
+"""Called now and then with the number of trials trained since the last call, fractions included."""
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What the trials of one features file share; put into a cluster's memory once a node."""
+
+    X: NDArray[np.float32]
+    codes: NDArray[np.int64]
+    fingerprint: str
+    graph: Graph | None
+    """None when no trial is trained by the engine."""
+
+    @classmethod
+    def of(cls, loaded: LoadedSet, graph: Graph | None) -> Material:
+        """From a loaded features file and its graph."""
+        return cls(loaded.X, loaded.codes, loaded.fingerprint, graph)
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """The labels a trial may see and the samples it is measured on."""
+
+    labels: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+def work(material: Material, batch: Batch, device: str = "auto", tick: Tick | None = None) -> list[Row]:
+    """Train and measure a batch. An error becomes rows that carry it, so that the rest can go on."""
+    start = time.perf_counter()
+    splits = [_split(material.codes, trial) for trial in batch.trials]
+    how = _train if batch.trials[0].uses_engine else _transduce
+    try:
+        with warnings.catch_warnings():
+            # Shared memory is read-only; torch is only warned of writing, and nothing writes.
+            warnings.filterwarnings("ignore", message=".*not writable")
+            predictions = how(material, batch.trials, splits, device, tick)
+        results = [_measure(*pair, material.codes) for pair in zip(splits, predictions, strict=True)]
+    except Exception as error:
+        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        results = [{"error": message} for _ in splits]
+    seconds = (time.perf_counter() - start) / len(batch.trials)
+    where = _environment(device)
+    return [
+        Row(trial, material.fingerprint, where, seconds, **result)  # type: ignore[arg-type]
+        for trial, result in zip(batch.trials, results, strict=True)
+    ]
+
+
+def _split(codes: NDArray[np.int64], trial: Trial) -> _Split:
+    from grande_gnn.experiments.protocol import paper_folds
+
+    train, test = paper_folds(codes, trial.folds)[trial.fold]
+    if trial.inner is not None and trial.inner_folds is not None:
+        part = _parts(codes[train], trial.inner_folds)
+        train, test = train[part != trial.inner], train[part == trial.inner]
+    labels = np.full(len(codes), UNLABELLED, dtype=np.int64)
+    labels[train] = codes[train]
+    return _Split(labels, test)
+
+
+def _parts(codes: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+    """Cut each class into consecutive parts of equal size, as the paper cuts its folds."""
+    part = np.empty(len(codes), dtype=np.int64)
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        part[members] = np.arange(len(members)) * n_parts // len(members)
+    return part
+
+
+def _measure(
+    split: _Split, predictions: NDArray[np.int64], codes: NDArray[np.int64]
+) -> dict[str, float | int | str]:
+    hits = predictions[split.test] == codes[split.test]
+    return {"accuracy": 100 * float(hits.mean()), "n_test": len(hits)}
+
+
+def _train(
+    material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
+) -> Iterable[NDArray[np.int64]]:
+    from grande_gnn.engine import Replica, Settings, train
+
+    first = trials[0]
+    assert material.graph is not None and first.model is not None and first.epochs and first.lr
+    settings = Settings(
+        model=first.model, lr=first.lr, epochs=first.epochs, device=device, seed=first.seed
+    )
+    replicas = [
+        Replica(
+            labels=split.labels,
+            degree="centrality" if trial.sigma is None else trial.sigma,
+            repetition=trial.repetition,
+            fold=trial.fold,
+            hidden=trial.hidden,
+        )
+        for trial, split in zip(trials, splits, strict=True)
+    ]
+    epochs = first.epochs
+    progress = None if tick is None else lambda steps: tick(steps / epochs)
+    n_classes = int(material.codes.max()) + 1
+    outcomes = train(material.X, material.graph, replicas, n_classes, settings, progress=progress)
+    return [outcome.predictions for outcome in outcomes]
+
+
+def _transduce(
+    material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
+) -> Iterable[NDArray[np.int64]]:
+    """Systems answer for several folds at once, where nothing but the fold differs."""
+    pairs = zip(trials, splits, strict=True)
+    for trial, members in groupby(pairs, key=lambda pair: replace(pair[0], fold=0)):
+        system = make_system(
+            trial.system,
+            model=trial.model,
+            hidden=trial.hidden,
+            lr=trial.lr,
+            epochs=trial.epochs,
+            device=device,
+            random_state=trial.seed + trial.repetition,
+        )
+        labels = np.stack([split.labels for _, split in members])
+        for answer in system.transduce_folds(material.X, labels):
+            yield answer.codes
+        if tick is not None:
+            tick(len(labels))
+
+
+@cache
+def _environment(device: str) -> str:
+    """Versions and device, in words."""
+    import torch
+
+    from grande_gnn import __version__
+    from grande_gnn.engine.train import resolve_device
+
+    where = resolve_device(device)
+    name = torch.cuda.get_device_name(where) if where.type == "cuda" else f"cpu {platform.machine()}"
+    return (
+        f"grande-gnn {__version__}, torch {torch.__version__}, numpy {np.__version__}, "
+        f"python {platform.python_version()}, {name}"
+    )

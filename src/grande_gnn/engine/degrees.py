@@ -1,0 +1,89 @@
+"""The degree of every replica, forward and backward, in two kinds.
+
+:class:`KernelDegree` holds any mixture of σ's and degree centrality through the fast kernels;
+:class:`FunctionDegree` calls a user's function and lets autograd differentiate it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from grande_gnn.engine.kernels import TorchKernels
+from grande_gnn.engine.plan import DegreeFunction, Replica
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import Graph
+
+__all__ = ["Degree", "FunctionDegree", "KernelDegree", "build_degree"]
+
+
+class Degree:
+    """δ of (R, n) nodes from H⁽⁰⁾, and the gradient it sends back."""
+
+    def forward(self, H: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def backward(self, gradient: Tensor) -> Tensor | None:
+        """∂loss/∂H⁽⁰⁾ through the degree; ``None`` where the degree is constant."""
+        raise NotImplementedError
+
+
+class KernelDegree(Degree):
+    """|N| + s(σ) for GRaNDe replicas and |N| for degree centrality, in one pass over the edges."""
+
+    def __init__(self, replicas: Sequence[Replica], kernels: TorchKernels, detach: bool) -> None:
+        self.kernels, self.detach = kernels, detach
+        sigmas = [1.0 if isinstance(r.degree, str) else float(r.degree) for r in replicas]  # type: ignore[arg-type]
+        self.sigma = torch.tensor(sigmas, device=kernels.device)
+        uses = [not isinstance(r.degree, str) for r in replicas]
+        self.uses = torch.tensor(uses, dtype=torch.float32, device=kernels.device)[:, None]
+        self.constant = not any(uses)
+
+    def forward(self, H: Tensor) -> Tensor:
+        if self.constant:
+            return self.kernels.count.expand(len(H), -1)
+        s, self._saved = self.kernels.penalty(H, self.sigma)
+        return self.kernels.count + self.uses * s
+
+    def backward(self, gradient: Tensor) -> Tensor | None:
+        if self.constant or self.detach:
+            return None
+        return self.kernels.penalty_gradient(self._saved, self.uses * gradient)
+
+
+class FunctionDegree(Degree):
+    """A user's differentiable function, called for one replica after the other."""
+
+    def __init__(self, functions: Sequence[DegreeFunction], graph: Graph, detach: bool) -> None:
+        self.functions, self.graph, self.detach = functions, graph, detach
+
+    def forward(self, H: Tensor) -> Tensor:
+        self._inputs = [h.detach().clone().requires_grad_() for h in H]
+        with torch.enable_grad():
+            self._outputs = [f(h, self.graph) for f, h in zip(self.functions, self._inputs, strict=True)]
+        for degree in self._outputs:
+            if degree.shape != (H.shape[1],) or not bool((degree > 0).all()):
+                raise InvalidInputError(
+                    f"a degree function must return one positive number a node ({H.shape[1]} nodes); "
+                    f"got shape {tuple(degree.shape)}, smallest value {degree.min().item():g}"
+                )
+        return torch.stack([degree.detach() for degree in self._outputs])
+
+    def backward(self, gradient: Tensor) -> Tensor | None:
+        if self.detach or not any(d.requires_grad for d in self._outputs):
+            return None
+        grads = [
+            torch.autograd.grad(d, h, g, allow_unused=True)[0] if d.requires_grad else None
+            for d, h, g in zip(self._outputs, self._inputs, gradient, strict=True)
+        ]
+        return torch.stack([torch.zeros_like(h) if g is None else g for g, h in zip(grads, self._inputs, strict=True)])
+
+
+def build_degree(replicas: Sequence[Replica], graph: Graph, kernels: TorchKernels, detach: bool) -> Degree:
+    """Functions and built-in degrees are never mixed in one batch (see ``batches.py``)."""
+    functions = [r.degree for r in replicas if callable(r.degree)]
+    if functions:
+        return FunctionDegree(functions, graph, detach)
+    return KernelDegree(replicas, kernels, detach)

@@ -1,0 +1,163 @@
+"""The one training loop, and the cutting of many replicas into batches that fit memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from grande_gnn.engine.degrees import build_degree
+from grande_gnn.engine.heads import build_head
+from grande_gnn.engine.kernels import TorchKernels
+from grande_gnn.engine.memory import replicas_that_fit
+from grande_gnn.engine.models import Diffusion, FixedSGC, LabelledRows, Model
+from grande_gnn.engine.plan import Outcome, Replica, Settings
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import Graph
+from grande_gnn.validation import check_features, check_integer
+
+__all__ = ["resolve_device", "train"]
+
+Progress = Callable[[int], object]
+"""Called with the number of epochs × replicas finished since the last call."""
+
+
+def train(
+    features: ArrayLike,
+    graph: Graph,
+    replicas: Sequence[Replica],
+    n_classes: int,
+    settings: Settings | None = None,
+    *,
+    keep_models: bool = False,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """Train every replica and return their outcomes in the same order.
+
+    A replica's outcome does not depend on the others: batches may be cut anywhere. With
+    ``keep_models`` the outcomes also carry logits, H⁽⁰⁾, degree and parameters.
+    """
+    settings = settings or Settings()
+    X = check_features(features)
+    check_integer(n_classes, name="n_classes", low=1)
+    _check_replicas(replicas, len(X), graph, n_classes)
+    device = resolve_device(settings.device)
+    with _precision(settings.precision), torch.no_grad():
+        tensor = torch.from_numpy(X).to(device)
+        outcomes: list[Outcome | None] = [None] * len(replicas)
+        for members in _batches(replicas, X.shape, graph, n_classes, settings, device):
+            batch = [replicas[r] for r in members]
+            model = _build(tensor, graph, batch, n_classes, settings)
+            _fit(model, settings, len(batch), progress)
+            for r, outcome in zip(members, _outcomes(model, len(batch), keep_models), strict=True):
+                outcomes[r] = outcome
+    return outcomes  # type: ignore[return-value]  # every place was filled
+
+
+def _fit(model: Model, settings: Settings, n_replicas: int, progress: Progress | None) -> None:
+    """200 epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts."""
+    optimiser = torch.optim.Adam(
+        model.all_parameters(), lr=settings.lr, weight_decay=settings.weight_decay, fused=True
+    )
+    for _ in range(settings.epochs):
+        logits = model.forward()
+        model.backward(model.labelled.loss_gradient(logits))
+        optimiser.step()
+        if progress is not None:
+            progress(n_replicas)
+
+
+def _outcomes(model: Model, n_replicas: int, keep_models: bool) -> Iterator[Outcome]:
+    Z, H, degree = model.evaluate()
+    predictions = Z.argmax(-1).cpu().numpy()
+    for r in range(n_replicas):
+        if keep_models:
+            arrays = [t[r].cpu().numpy() for t in (Z, H, degree)]
+            yield Outcome(predictions[r], *arrays, parameters=model.of_replica(r))
+        else:
+            yield Outcome(predictions[r])
+
+
+def _is_fixed(replica: Replica, settings: Settings) -> bool:
+    """SGC with degree centrality diffuses the features once and needs no graph afterwards."""
+    return settings.model == "sgc" and replica.degree == "centrality"
+
+
+def _build(X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Model:
+    if _is_fixed(replicas[0], settings):
+        kernels = TorchKernels(graph, 1, X.shape[1], X.device)
+        scale = kernels.count.rsqrt()[None, :, None]
+        diffused = X[None]
+        for _ in range(settings.hops):
+            diffused = kernels.neighbour_sum(diffused * scale) * scale
+        return FixedSGC(diffused[0], kernels.count, replicas, n_classes, settings)
+    kernels = TorchKernels(graph, len(replicas), n_classes, X.device)
+    degree = build_degree(replicas, graph, kernels, settings.detach)
+    head = build_head(X, replicas, n_classes, settings)
+    return Diffusion(head, degree, kernels, LabelledRows(replicas, X.device), settings)
+
+
+def _batches(
+    replicas: Sequence[Replica],
+    shape: tuple[int, ...],
+    graph: Graph,
+    n_classes: int,
+    settings: Settings,
+    device: torch.device,
+) -> Iterator[list[int]]:
+    """Replicas of one kind, repetitions together (they share dropout masks), as many as memory holds."""
+    kinds: dict[tuple[bool, bool, int | None], list[int]] = {}
+    for r, replica in enumerate(replicas):
+        hidden = None if settings.model == "sgc" else replica.hidden
+        kinds.setdefault((_is_fixed(replica, settings), callable(replica.degree), hidden), []).append(r)
+    for (_, _, hidden), members in kinds.items():
+        members.sort(key=lambda r: (replicas[r].repetition, r))
+        repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
+        sizes = (shape[0], shape[1], n_classes, hidden, graph.n_edges)
+        size = replicas_that_fit(sizes, len(members), repetitions, settings, device)
+        yield from (members[a : a + size] for a in range(0, len(members), size))
+
+
+def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes: int) -> None:
+    if graph.n_nodes != n:
+        raise InvalidInputError(f"the graph must have one node a sample: {n} samples; got {graph.n_nodes} nodes")
+    for replica in replicas:
+        labels = replica.labels
+        if labels.shape != (n,):
+            raise InvalidInputError(f"a replica needs one label code a sample ({n}); got shape {labels.shape}")
+        if labels.max() < 0:
+            raise InvalidInputError("a replica needs at least one labelled sample; got none")
+        if labels.max() >= n_classes:
+            raise InvalidInputError(f"label codes must be below n_classes={n_classes}; got {labels.max()}")
+
+
+def resolve_device(device: str) -> torch.device:
+    """``"auto"`` is CUDA where there is one; asking for CUDA where there is none is an error."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise InvalidInputError(
+            "no CUDA device is available to this torch: install a CUDA build of torch or use device='cpu'; "
+            f"got device={device!r}"
+        )
+    return torch.device(device)
+
+
+@contextmanager
+def _precision(precision: str) -> Iterator[None]:
+    """TF32 for the matrix products on CUDA, or full float32, and the caller's choice back afterwards."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def predictions_matrix(outcomes: Sequence[Outcome]) -> NDArray[np.int64]:
+    """The predictions of all replicas, one row each."""
+    return np.stack([o.predictions for o in outcomes])

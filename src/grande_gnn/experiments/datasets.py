@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
-from grande_gnn.validation import UNLABELLED, check_features, encode_labels
+from grande_gnn.files import load_features
+from grande_gnn.validation import UNLABELLED, encode_labels
 
 __all__ = ["DATASETS", "Dataset", "FeatureSet", "LoadedSet", "find_feature_sets", "load_feature_set"]
 
@@ -126,7 +126,7 @@ class LoadedSet:
     source: FeatureSet
     X: NDArray[np.float32]
     codes: NDArray[np.int64]
-    files: NDArray[Any]
+    files: NDArray[np.str_]
     fingerprint: str
     """Sixteen hexadecimal digits that change with any feature or label."""
     paper: Dataset | None
@@ -170,31 +170,18 @@ def find_feature_sets(
 
 def load_feature_set(source: FeatureSet) -> LoadedSet:
     """Read and check a features file for an experiment: every sample labelled, a known set whole."""
-    arrays = _read(source.path)
-    X = check_features(arrays["features"], name=f"features of {source.path}")
-    codes, _ = encode_labels(arrays["labels"], len(X))
+    content = load_features(source.path)
+    if content.labels is None:
+        raise FileFormatError(f"an experiment needs labels, to measure against; got none in {source.path}")
+    codes, _ = encode_labels(content.labels)
     if (codes == UNLABELLED).any():
         raise FileFormatError(
             "an experiment needs every label, to measure against: drop the unlabelled samples; "
             f"got {(codes == UNLABELLED).sum()} without a label in {source.path}"
         )
     paper, note = _identify(source, codes)
-    files = arrays.get("files", np.arange(len(X)).astype(str))
-    return LoadedSet(source, X, codes, files, _fingerprint(X, codes), paper, note)
-
-
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
-        raise FileFormatError(f"{path} must be a features .npz (see `grande extract`); got {error}") from None
-    for name in ("features", "labels"):
-        if name not in arrays:
-            raise FileFormatError(
-                f"{path} must hold the arrays features and labels; got {', '.join(arrays) or 'an empty file'}"
-            )
-    return arrays
+    fingerprint = _fingerprint(content.features, codes)
+    return LoadedSet(source, content.features, codes, content.files, fingerprint, paper, note)
 
 
 def _identify(source: FeatureSet, codes: NDArray[np.int64]) -> tuple[Dataset | None, str | None]:

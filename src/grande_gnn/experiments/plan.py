@@ -7,11 +7,12 @@ are packed changes the speed and never the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby, product, zip_longest
+from itertools import product, zip_longest
 
 from grande_gnn.experiments.datasets import FeatureSet
+from grande_gnn.normalization import NORMALIZATIONS
 from grande_gnn.validation import check_choice, check_integer, check_real, check_sigma
 
 __all__ = ["CENTRALITY", "DEFAULT_SIGMA", "GRANDE", "SIGMAS", "Batch", "Plan", "Trial", "pack"]
@@ -41,6 +42,7 @@ class Trial:
     fold: int
     repetition: int
     seed: int
+    normalize: str = "none"
     model: str | None = None
     sigma: float | None = None
     hidden: int | None = None
@@ -86,6 +88,7 @@ class Plan:
     widths: tuple[int, ...] = (256,)
     graph: str = "reciprocal"
     n_neighbors: int = 40
+    normalize: str = "none"
     folds: int = 10
     repeats: int = 5
     inner_folds: int = 3
@@ -103,6 +106,7 @@ class Plan:
             check_integer(getattr(self, name), name=name, low=low)
         for model in self.models:
             check_choice(model, ("appnp", "sgc"), name="model")
+        check_choice(self.normalize, NORMALIZATIONS, name="normalize")
         for sigma in (self.sigma, *self.sigmas):
             check_sigma(sigma)
         if self.lr is not None:
@@ -136,6 +140,7 @@ class Plan:
                 fold=fold,
                 repetition=repetition,
                 seed=self.seed,
+                normalize=self.normalize,
             )
 
     def inner_trials(self, outer: Iterable[Trial]) -> Iterator[Trial]:
@@ -146,14 +151,18 @@ class Plan:
                     yield replace(trial, inner_folds=self.inner_folds, inner=inner)
 
 
-def pack(trials: Iterable[Trial], size: Callable[[Trial], int]) -> list[Batch]:
-    """Pack trials of one kind into batches of at most ``size(trial)``, the kinds in turn.
+def pack(
+    trials: Iterable[Trial], size: Callable[[Trial], int], weight: Mapping[tuple[str, ...], float]
+) -> list[Batch]:
+    """Pack trials of one kind into batches of at most ``size(trial)``; the kinds take turns, the light first.
 
     Having seen each kind early, a run can say how long the whole will take.
     """
+    kinds: dict[tuple[str, ...], list[Trial]] = {}
+    for trial in trials:
+        kinds.setdefault(trial.kind, []).append(trial)
     queues = []
-    for _, group in groupby(sorted(trials, key=lambda trial: trial.kind), key=lambda trial: trial.kind):
-        members = list(group)
-        step = size(members[0])
+    for kind in sorted(kinds, key=lambda kind: weight[kind]):
+        members, step = kinds[kind], size(kinds[kind][0])
         queues.append([Batch(tuple(members[i : i + step])) for i in range(0, len(members), step)])
     return [batch for turn in zip_longest(*queues) for batch in turn if batch]

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from grande_gnn.experiments.plan import Batch, Trial, pack
+from grande_gnn.engine import resolve_device
+from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
+from grande_gnn.experiments.plan import Batch, Plan, Trial, pack
 from grande_gnn.experiments.rows import RowStore
-from grande_gnn.experiments.runners import Materials, Runner
+from grande_gnn.experiments.runners import Runner
+from grande_gnn.experiments.work import Material
 
 __all__ = ["Forecast", "batch_size", "run"]
+
+Kind = tuple[str, ...]
 
 
 @dataclass
 class Forecast:
     """How far a run is and how long it will take.
 
-    Every kind of trial has its own price, learned as its first trials are trained; a kind not seen yet
-    is taken to cost what the seen ones cost on average.
+    Every kind of trial has its own price, learned as its first trials are trained; a kind not seen yet is
+    priced by its ``weight`` relative to those that were.
     """
 
-    left: Counter[tuple[str, ...]]
-    """Trials left of each kind."""
+    left: Counter[Kind]
+    """Trials of each kind at the start."""
+    weight: Mapping[Kind, float]
     start: float = field(default_factory=time.perf_counter)
     done: float = 0.0
-    _trials: defaultdict[tuple[str, ...], float] = field(default_factory=lambda: defaultdict(float))
-    _seconds: defaultdict[tuple[str, ...], float] = field(default_factory=lambda: defaultdict(float))
+    _trials: defaultdict[Kind, float] = field(default_factory=lambda: defaultdict(float))
+    _seconds: defaultdict[Kind, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, batch: Batch, trials: float, seconds: float) -> None:
         """Note that ``trials`` more of a batch took one worker ``seconds``."""
@@ -45,19 +51,16 @@ class Forecast:
         """Seconds since the start."""
         return time.perf_counter() - self.start
 
-    def seen_all_kinds(self) -> bool:
-        """Whether every kind of trial has a price."""
-        return all(self._trials[kind] > 0 for kind in self.left)
-
     def expected(self) -> float | None:
         """Seconds the whole run will take; None before anything is known."""
-        busy, trained = sum(self._seconds.values()), sum(self._trials.values())
-        if not trained or not busy:
+        busy = sum(self._seconds.values())
+        weighed = sum(trials * self.weight[kind] for kind, trials in self._trials.items())
+        if not busy or not weighed:
             return None
         work_left = 0.0
         for kind, count in self.left.items():
-            seen = self._trials[kind]
-            price = self._seconds[kind] / seen if seen else busy / trained
+            seen = self._trials.get(kind, 0.0)
+            price = self._seconds[kind] / seen if seen else self.weight[kind] * busy / weighed
             work_left += max(0.0, count - seen) * price
         workers = max(1.0, busy / self.elapsed)
         return self.elapsed + work_left / workers
@@ -66,32 +69,47 @@ class Forecast:
 def batch_size(trial: Trial, *, cuda: bool) -> int:
     """How many trials of this kind to train together.
 
-    On a GPU the engine is at its best with many. On a CPU eleven (all degrees of a fold) give most of the gain, and a kill
-    loses little. Systems that share a graph between folds take all folds; others go fold by fold.
+    On a GPU the engine is at its best with many. On a CPU eleven (all degrees of a fold) give most of the
+    gain and a kill loses little. Systems that share a graph between folds take all folds; others one.
     """
     if trial.uses_engine:
         return 1100 if cuda else 11
     return trial.folds if trial.model else 1
 
 
+def _weight(trial: Trial, material: Material) -> float:
+    """Roughly how dear a trial is: the size of its largest matrix product, which dominates."""
+    width = trial.hidden or int(material.codes.max()) + 1
+    return float(material.X.size) * width
+
+
 def run(
+    plan: Plan,
     trials: Iterable[Trial],
-    materials: Materials,
+    sets: Mapping[FeatureSet, LoadedSet],
     store: RowStore,
     runner: Runner,
     *,
-    cuda: bool = False,
+    device: str = "auto",
     watch: Callable[[Forecast], object] = lambda forecast: None,
 ) -> None:
-    """Train what the store does not have yet; each batch's rows are on disk before the next is reported."""
-    store.refuse_changed({name: material.fingerprint for name, material in materials.items()})
-    todo: Sequence[Trial] = [trial for trial in dict.fromkeys(trials) if trial not in store.finished]
-    forecast = Forecast(Counter(trial.kind for trial in todo))
+    """Train what the store does not have yet; a batch's rows are on disk before the next one's begin."""
+    store.refuse_changed({(s.dataset, s.features): loaded.fingerprint for s, loaded in sets.items()})
+    todo = [trial for trial in dict.fromkeys(trials) if trial not in store.finished]
+    needed = {trial.kind[:2] for trial in todo}
+    materials = {
+        (source.dataset, source.features): Material.of(loaded, plan, device)
+        for source, loaded in sets.items()
+        if (source.dataset, source.features) in needed
+    }
+    weight = {trial.kind: _weight(trial, materials[trial.kind[:2]]) for trial in todo}
+    forecast = Forecast(Counter(trial.kind for trial in todo), weight)
 
     def on_progress(batch: Batch, count: float, seconds: float) -> None:
         forecast.add(batch, count, seconds)
         watch(forecast)
 
-    batches = pack(todo, lambda trial: batch_size(trial, cuda=cuda))
+    cuda = resolve_device(device).type == "cuda"
+    batches = pack(todo, lambda trial: batch_size(trial, cuda=cuda), weight)
     for _, rows in runner.run(batches, materials, on_progress):
         store.append(rows)

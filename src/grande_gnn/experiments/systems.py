@@ -64,6 +64,7 @@ def system_trials(
                 fold=fold,
                 repetition=repetition,
                 seed=plan.seed,
+                normalize=plan.normalize,
             )
 
 

@@ -14,14 +14,18 @@ from functools import cache
 from itertools import groupby
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from grande_gnn import __version__
+from grande_gnn.engine import Replica, Settings, resolve_device, train
 from grande_gnn.experiments.datasets import LoadedSet
-from grande_gnn.experiments.plan import Batch, Trial
+from grande_gnn.experiments.plan import Batch, Plan, Trial
+from grande_gnn.experiments.protocol import fold_labels, paper_folds
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.systems import make_system
-from grande_gnn.graph import Graph
-from grande_gnn.validation import UNLABELLED
+from grande_gnn.graph import Graph, build_graph
+from grande_gnn.normalization import Normalizer
 
 __all__ = ["Material", "Tick", "work"]
 
@@ -36,13 +40,14 @@ class Material:
     X: NDArray[np.float32]
     codes: NDArray[np.int64]
     fingerprint: str
-    graph: Graph | None
-    """None when no trial is trained by the engine."""
+    graph: Graph
 
     @classmethod
-    def of(cls, loaded: LoadedSet, graph: Graph | None) -> Material:
-        """From a loaded features file and its graph."""
-        return cls(loaded.X, loaded.codes, loaded.fingerprint, graph)
+    def of(cls, loaded: LoadedSet, plan: Plan, device: str = "cpu") -> Material:
+        """Normalise the features and build the graph as the plan says."""
+        X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
+        graph = build_graph(plan.graph, X, plan.n_neighbors, device=str(resolve_device(device)))
+        return cls(X, loaded.codes, loaded.fingerprint, graph)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,7 @@ class _Split:
 def work(material: Material, batch: Batch, device: str = "auto", tick: Tick | None = None) -> list[Row]:
     """Train and measure a batch. An error becomes rows that carry it, so that the rest can go on."""
     start = time.perf_counter()
-    splits = [_split(material.codes, trial) for trial in batch.trials]
+    splits = _splits(material.codes, batch.trials)
     how = _train if batch.trials[0].uses_engine else _transduce
     try:
         with warnings.catch_warnings():
@@ -75,16 +80,17 @@ def work(material: Material, batch: Batch, device: str = "auto", tick: Tick | No
     ]
 
 
-def _split(codes: NDArray[np.int64], trial: Trial) -> _Split:
-    from grande_gnn.experiments.protocol import paper_folds
-
-    train, test = paper_folds(codes, trial.folds)[trial.fold]
-    if trial.inner is not None and trial.inner_folds is not None:
-        part = _parts(codes[train], trial.inner_folds)
-        train, test = train[part != trial.inner], train[part == trial.inner]
-    labels = np.full(len(codes), UNLABELLED, dtype=np.int64)
-    labels[train] = codes[train]
-    return _Split(labels, test)
+def _splits(codes: NDArray[np.int64], trials: Sequence[Trial]) -> list[_Split]:
+    """The paper's folds, or a part of the labelled fold for the inner trials."""
+    folds = {n_folds: paper_folds(codes, n_folds) for n_folds in {trial.folds for trial in trials}}
+    splits = []
+    for trial in trials:
+        train, test = folds[trial.folds][trial.fold]
+        if trial.inner is not None and trial.inner_folds is not None:
+            part = _parts(codes[train], trial.inner_folds)
+            train, test = train[part != trial.inner], train[part == trial.inner]
+        splits.append(_Split(fold_labels(codes, train), test))
+    return splits
 
 
 def _parts(codes: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
@@ -106,10 +112,8 @@ def _measure(
 def _train(
     material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
 ) -> Iterable[NDArray[np.int64]]:
-    from grande_gnn.engine import Replica, Settings, train
-
     first = trials[0]
-    assert material.graph is not None and first.model is not None and first.epochs and first.lr
+    assert first.model is not None and first.epochs and first.lr
     settings = Settings(
         model=first.model, lr=first.lr, epochs=first.epochs, device=device, seed=first.seed
     )
@@ -155,11 +159,6 @@ def _transduce(
 @cache
 def _environment(device: str) -> str:
     """Versions and device, in words."""
-    import torch
-
-    from grande_gnn import __version__
-    from grande_gnn.engine.train import resolve_device
-
     where = resolve_device(device)
     name = torch.cuda.get_device_name(where) if where.type == "cuda" else f"cpu {platform.machine()}"
     return (

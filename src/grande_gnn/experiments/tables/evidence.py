@@ -9,11 +9,11 @@ from grande_gnn.experiments.datasets import DATASETS, FeatureSet, LoadedSet
 from grande_gnn.experiments.paper import paper_features, paper_row
 from grande_gnn.experiments.plan import Plan, Trial
 from grande_gnn.experiments.rows import Row
-from grande_gnn.experiments.statistics import Scores, collect
+from grande_gnn.experiments.scores import Scores, collect
 
 __all__ = ["Evidence"]
 
-_PAPER_SETTINGS = ("graph", "n_neighbors", "folds", "repeats", "epochs", "lr")
+_PAPER_SETTINGS = ("graph", "n_neighbors", "normalize", "folds", "repeats", "epochs", "lr")
 
 
 @dataclass(frozen=True)

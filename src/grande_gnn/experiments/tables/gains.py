@@ -14,7 +14,8 @@ import numpy as np
 
 from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.experiments.plan import Plan, Trial
-from grande_gnn.experiments.statistics import Scores, honest_sigmas, paired_difference
+from grande_gnn.experiments.scores import Scores, honest_sigmas
+from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.experiments.tables.evidence import Evidence
 from grande_gnn.experiments.tables.layout import Cell, Gap, Number, Table, Text
 
@@ -101,7 +102,7 @@ def _row(evidence: Evidence, source: FeatureSet, model: str) -> list[Cell]:
         Number.of(honest, None, ""),
         Text(f"{Counter(picked.values()).most_common(1)[0][0]:g}" if picked else ""),
         Number(gain, paper=paper["gain_percent"] if paper else "", percent=True),
-        Gap(paired_difference(default, centrality) if both else None),  # type: ignore[arg-type]
+        Gap(paired_interval(default.values, centrality.values) if both else None),  # type: ignore[arg-type]
     ]
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from grande_gnn.experiments.statistics import Difference, Scores
+from grande_gnn.experiments.scores import Scores
+from grande_gnn.experiments.statistics import Interval
 
 __all__ = ["Cell", "Gap", "Number", "Table", "Text", "to_csv", "to_latex", "to_markdown"]
 
@@ -98,7 +99,7 @@ class Number:
 class Gap:
     """A paired difference with its 95 % interval."""
 
-    difference: Difference | None
+    difference: Interval | None
     paper: str = ""
 
     def markdown(self) -> str:

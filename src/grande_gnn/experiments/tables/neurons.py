@@ -12,7 +12,8 @@ from dataclasses import replace
 from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.experiments.paper import paper_features, paper_row
 from grande_gnn.experiments.plan import CENTRALITY, GRANDE, Plan, Trial
-from grande_gnn.experiments.statistics import Scores, paired_difference
+from grande_gnn.experiments.scores import Scores, verdict
+from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.experiments.systems import available, system_trials
 from grande_gnn.experiments.tables.evidence import Evidence
 from grande_gnn.experiments.tables.layout import Cell, Number, Table, Text
@@ -104,8 +105,8 @@ def _what_width_brings(
     for name in scores[wide]:
         before, after = scores[narrow][name], scores[wide][name]
         if before is not None and after is not None:
-            gap = paired_difference(after, before)
+            gap = paired_interval(after.values, before.values)
             parts.append(
-                f"{_TITLES[name]} {gap.verdict} ({gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}])"
+                f"{_TITLES[name]} {verdict(gap)} ({gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}])"
             )
     return f"{source}, from {narrow} to {wide} neurons: {'; '.join(parts)}."

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.experiments.plan import GRANDE, Plan, Trial
-from grande_gnn.experiments.statistics import Scores, paired_difference
+from grande_gnn.experiments.scores import Scores
+from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.experiments.systems import all_systems, available, models_of, system_trials, title_of
 from grande_gnn.experiments.tables.evidence import Evidence
 from grande_gnn.experiments.tables.layout import Cell, Gap, Number, Table, Text
@@ -87,7 +88,7 @@ def pairs_table(evidence: Evidence) -> Table:
                     Text(source.features),
                     Text(f"{title_of(name)} {model}".strip()),
                     Gap(
-                        paired_difference(ours, theirs),
+                        paired_interval(ours.values, theirs.values),
                         f"{float(paper['grande']) - float(printed):+.2f}" if paper and printed else "",
                     ),
                 ]

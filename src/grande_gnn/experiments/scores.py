@@ -1,4 +1,4 @@
-"""From rows to the numbers of a table: means, the two deviations, paired intervals, the honest σ."""
+"""From rows to the numbers of a table: means, the two deviations, the σ picked honestly."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from grande_gnn.experiments.plan import DEFAULT_SIGMA, Trial
 from grande_gnn.experiments.rows import Row
+from grande_gnn.experiments.statistics import Interval, std_between_repetitions
 
-__all__ = ["Difference", "Scores", "collect", "honest_sigmas", "paired_difference"]
+__all__ = ["Scores", "collect", "honest_sigmas", "verdict"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,7 @@ class Scores:
     @property
     def std(self) -> float | None:
         """The paper's ±: the sample deviation of the repetitions' means; None with one repetition."""
-        means = self.values.mean(axis=1)
-        return float(means.std(ddof=1)) if len(means) > 1 else None
+        return std_between_repetitions(self.values) if len(self.values) > 1 else None
 
     @property
     def std_folds(self) -> float:
@@ -38,20 +37,11 @@ class Scores:
         return float(self.values.mean(axis=0).std(ddof=1))
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A mean difference with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    @property
-    def verdict(self) -> str:
-        """What the interval says about the sign."""
-        if self.low > 0:
-            return "gains"
-        return "loses" if self.high < 0 else "shows no clear change"
+def verdict(change: Interval) -> str:
+    """What a change's interval says about its sign."""
+    if change.low > 0:
+        return "gains"
+    return "loses" if change.high < 0 else "shows no clear change"
 
 
 def collect(finished: Mapping[Trial, Row], trials: Iterable[Trial]) -> Scores | None:
@@ -64,21 +54,6 @@ def collect(finished: Mapping[Trial, Row], trials: Iterable[Trial]) -> Scores | 
         cells[trial.repetition, trial.fold] = row.accuracy
     repetitions, folds = (sorted({key[axis] for key in cells}) for axis in (0, 1))
     return Scores(np.array([[cells[r, f] for f in folds] for r in repetitions]))
-
-
-def paired_difference(ours: Scores, theirs: Scores) -> Difference:
-    """Ours minus theirs over the same folds, Student's t over the folds' mean differences.
-
-    The training folds are disjoint but the test samples overlap, so the interval is a little too narrow.
-
-    >>> paired_difference(Scores(np.array([[3.0, 5.0]])), Scores(np.array([[2.0, 4.0]])))
-    Difference(mean=1.0, low=1.0, high=1.0)
-    """
-    gaps = ours.values.mean(axis=0) - theirs.values.mean(axis=0)
-    error = float(gaps.std(ddof=1)) / np.sqrt(len(gaps))
-    reach = float(stats.t.ppf(0.975, len(gaps) - 1)) * error
-    mean = float(gaps.mean())
-    return Difference(mean, mean - reach, mean + reach)
 
 
 def honest_sigmas(finished: Mapping[Trial, Row], inner: Iterable[Trial]) -> dict[int, float] | None:

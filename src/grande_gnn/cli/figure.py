@@ -1,0 +1,76 @@
+"""``grande figure``: the paper's figures, from the user's features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grande_gnn.cli.experiments import data_options, gather, make_plan, run_options
+from grande_gnn.cli.options import device_option, graph_options, seed_option
+
+
+@click.group("figure", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Draw a figure of the paper as PNG and SVG (needs the extra 'plot')."""
+
+
+@command.command("sigma")
+@data_options
+@run_options
+def sigma(**options: Any) -> None:
+    """Accuracy against σ = 0.1 … 1.0, a panel a model, a line a feature set.
+
+    The rows are shared with `grande table 1` in the same OUT, so that neither trains them twice.
+    """
+    from grande_gnn.experiments.figures import write_figure
+    from grande_gnn.experiments.figures.sigma import sigma_figure, sigma_trials
+
+    plan = make_plan(options)
+    _say(write_figure(sigma_figure(gather(plan, sigma_trials(plan), options)), options["out"], "sigma"))
+
+
+@command.command("degree")
+@data_options
+@graph_options
+@click.option("--sigma", type=float, default=0.2, show_default=True)
+@click.option("--nodes", type=int, nargs=2, help="Two samples to show instead of a typical far and near one.")
+@device_option
+@seed_option
+def degree(**options: Any) -> None:
+    """The worked example: a node with far and one with near neighbours, and how δ comes about.
+
+    APPNP is trained on the first fold's labels, and distances are those of its outputs before propagation, as
+    in the paper. Thumbnails are read beside the features file, where it says the images lie.
+    """
+    from grande_gnn.engine import Replica, Settings, resolve_device, train
+    from grande_gnn.experiments.datasets import find_feature_sets, load_feature_set
+    from grande_gnn.experiments.figures import write_figure
+    from grande_gnn.experiments.figures.degree import degree_figure, edge_distances, pick_examples, work_out
+    from grande_gnn.experiments.protocol import fold_labels, paper_folds
+    from grande_gnn.graph import build_graph
+    from grande_gnn.normalization import Normalizer
+
+    for source in find_feature_sets(options["data"], options["datasets"], options["features"]):
+        loaded = load_feature_set(source)
+        X = Normalizer.fit(loaded.X, options["normalize"]).transform(loaded.X)
+        device = options["device"]
+        graph = build_graph(options["graph"], X, options["neighbors"], device=str(resolve_device(device)))
+        labels = fold_labels(loaded.codes, paper_folds(loaded.codes)[0][0])
+        replicas = [Replica(labels=labels, degree=options["sigma"])]
+        settings = Settings(lr=source.lr, device=device, seed=options["seed"])
+        trained = train(X, graph, replicas, loaded.n_classes, settings, keep_models=True)[0].head_output
+        assert trained is not None
+        distances = edge_distances(trained, graph)
+        examples = pick_examples(distances, graph, options["sigma"])
+        if options["nodes"]:
+            far, near = (work_out(distances, graph, options["sigma"], node) for node in options["nodes"])
+            examples = (far, near) if far.s >= near.s else (near, far)
+        images = [source.path.parent / name for name in loaded.files]
+        figure = degree_figure(*examples, images, options["sigma"])
+        _say(write_figure(figure, options["out"], f"degree-{source.dataset}-{source.features}"))
+
+
+def _say(paths: list[Path]) -> None:
+    click.echo("\n".join(str(path) for path in paths))

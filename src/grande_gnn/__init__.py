@@ -23,7 +23,7 @@ _HOME = {
     "evaluate": "grande_gnn.experiments",
 }
 
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
     from grande_gnn.classifier import GrandeClassifier

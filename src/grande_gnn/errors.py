@@ -6,9 +6,9 @@ it is likely so, and what to do; the command line prints them as one sentence.
 """
 
 __all__ = [
+    "FileFormatError",
     "GrandeError",
     "InvalidInputError",
-    "FileFormatError",
     "MissingDependencyError",
     "NotEnoughMemoryError",
     "OutputExistsError",

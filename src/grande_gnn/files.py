@@ -1,8 +1,8 @@
 """The file formats: features, ranked lists and graphs as ``.npz``; whole files or none at all.
 
-    features      features (n × d), files (n), labels (n, optional), classes (optional names of integer labels)
-    ranked lists  lists (n × L)
-    graph         indptr (n + 1), indices — the rows of Ã, self-loops included
+features      features (n × d), files (n), labels (n, optional), classes (optional names of integer labels)
+ranked lists  lists (n × L)
+graph         indptr (n + 1), indices — the rows of Ã, self-loops included
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def load_features(path: str | os.PathLike[str]) -> FeaturesFile:
     labels = arrays.get("labels")
     for name, array in (("files", files), ("labels", labels)):
         if array is not None and array.shape != (n,):
-            raise FileFormatError(f"{path}: '{name}' must have one entry a row of 'features' ({n}); got shape {array.shape}")
+            raise FileFormatError(
+                f"{path}: '{name}' must have one entry a row of 'features' ({n}); got shape {array.shape}"
+            )
     if labels is not None and "classes" in arrays and labels.dtype.kind in "iu":
         labels = _names(path, labels, np.asarray(arrays["classes"], dtype=str))
     return FeaturesFile(features, files, labels)
@@ -135,7 +137,9 @@ def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     if target.exists() and not overwrite:
         raise OutputExistsError(f"the output exists: name another or pass --overwrite; got {path}")
     if not target.parent.exists():
-        raise InvalidInputError(f"the folder of the output does not exist: create it first; got {target.parent}")
+        raise InvalidInputError(
+            f"the folder of the output does not exist: create it first; got {target.parent}"
+        )
     return target
 
 

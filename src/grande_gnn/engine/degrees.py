@@ -78,7 +78,9 @@ class FunctionDegree(Degree):
             torch.autograd.grad(d, h, g, allow_unused=True)[0] if d.requires_grad else None
             for d, h, g in zip(self._outputs, self._inputs, gradient, strict=True)
         ]
-        return torch.stack([torch.zeros_like(h) if g is None else g for g, h in zip(grads, self._inputs, strict=True)])
+        return torch.stack(
+            [torch.zeros_like(h) if g is None else g for g, h in zip(grads, self._inputs, strict=True)]
+        )
 
 
 def build_degree(replicas: Sequence[Replica], graph: Graph, kernels: TorchKernels, detach: bool) -> Degree:

@@ -33,6 +33,6 @@ class MaskStream:
         n = self.shape[0] * self.shape[1]
         if self.p == 0.5:
             bits = np.unpackbits(np.frombuffer(self._rng.bytes((n + 7) // 8), dtype=np.uint8), count=n)
-        else:
-            bits = self._rng.integers(0, 2**16, size=n, dtype=np.uint16) >= self.p * 2**16
-        return torch.from_numpy(bits.astype(np.float32).reshape(self.shape))
+            return torch.from_numpy(bits.astype(np.float32).reshape(self.shape))
+        kept = self._rng.integers(0, 2**16, size=n, dtype=np.uint16) >= self.p * 2**16
+        return torch.from_numpy(kept.astype(np.float32).reshape(self.shape))

@@ -49,7 +49,11 @@ def available_memory(device: torch.device) -> int:
 
 
 def replicas_that_fit(
-    sizes: tuple[int, int, int, int | None, int], n_replicas: int, n_repetitions: int, settings: Settings, device: torch.device
+    sizes: tuple[int, int, int, int | None, int],
+    n_replicas: int,
+    n_repetitions: int,
+    settings: Settings,
+    device: torch.device,
 ) -> int:
     """How many of ``n_replicas`` to train at once within the budget; raises if not even one fits."""
     n, d, c, hidden, n_edges = sizes

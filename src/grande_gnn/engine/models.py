@@ -101,7 +101,9 @@ class Diffusion:
         for k in range(self.K, 0, -1):
             if self.alpha:
                 to_head.add_(G, alpha=self.alpha)
-                diffused = self._states[k].sub_(H, alpha=self.alpha)  # (1 − α)PH⁽ᵏ⁻¹⁾, no longer needed as H⁽ᵏ⁾
+                diffused = self._states[k].sub_(
+                    H, alpha=self.alpha
+                )  # (1 − α)PH⁽ᵏ⁻¹⁾, no longer needed as H⁽ᵏ⁾
             else:
                 diffused = self._states[k]
             log_scale += diffused.mul_(G).sum(-1)
@@ -139,7 +141,10 @@ class FixedSGC:
         self.inputs = [diffused[rows.to(diffused.device)] for rows in self.rows]
         self.weights, self.biases = [], []
         for member in self.members:
-            draws = [np.random.default_rng([settings.seed, replicas[r].repetition, replicas[r].fold]) for r in member]
+            draws = [
+                np.random.default_rng([settings.seed, replicas[r].repetition, replicas[r].fold])
+                for r in member
+            ]
             weight = np.concatenate([initial_uniform((d, c), d, rng) for rng in draws], axis=1)
             bias = np.concatenate([initial_uniform((c,), d, rng) for rng in draws])
             self.weights.append(torch.from_numpy(weight).to(diffused.device))
@@ -147,7 +152,9 @@ class FixedSGC:
         # The flat list of labelled rows is in replica order; these are the places of each set's rows in it.
         starts = np.concatenate([[0], np.cumsum([int((r.labels >= 0).sum()) for r in replicas])])
         self.places = [
-            torch.from_numpy(np.stack([np.arange(starts[r], starts[r + 1]) for r in member])).to(diffused.device)
+            torch.from_numpy(np.stack([np.arange(starts[r], starts[r + 1]) for r in member])).to(
+                diffused.device
+            )
             for member in self.members
         ]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grande_gnn.engine.degrees import build_degree
@@ -76,8 +75,8 @@ def _outcomes(model: Model, n_replicas: int, keep_models: bool) -> Iterator[Outc
     predictions = Z.argmax(-1).cpu().numpy()
     for r in range(n_replicas):
         if keep_models:
-            arrays = [t[r].cpu().numpy() for t in (Z, H, degree)]
-            yield Outcome(predictions[r], *arrays, parameters=model.of_replica(r))
+            logits, head_output, delta = (t[r].cpu().numpy() for t in (Z, H, degree))
+            yield Outcome(predictions[r], logits, head_output, delta, model.of_replica(r))
         else:
             yield Outcome(predictions[r])
 
@@ -124,11 +123,15 @@ def _batches(
 
 def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes: int) -> None:
     if graph.n_nodes != n:
-        raise InvalidInputError(f"the graph must have one node a sample: {n} samples; got {graph.n_nodes} nodes")
+        raise InvalidInputError(
+            f"the graph must have one node a sample: {n} samples; got {graph.n_nodes} nodes"
+        )
     for replica in replicas:
         labels = replica.labels
         if labels.shape != (n,):
-            raise InvalidInputError(f"a replica needs one label code a sample ({n}); got shape {labels.shape}")
+            raise InvalidInputError(
+                f"a replica needs one label code a sample ({n}); got shape {labels.shape}"
+            )
         if labels.max() < 0:
             raise InvalidInputError("a replica needs at least one labelled sample; got none")
         if labels.max() >= n_classes:
@@ -156,8 +159,3 @@ def _precision(precision: str) -> Iterator[None]:
         yield
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
-
-
-def predictions_matrix(outcomes: Sequence[Outcome]) -> NDArray[np.int64]:
-    """The predictions of all replicas, one row each."""
-    return np.stack([o.predictions for o in outcomes])

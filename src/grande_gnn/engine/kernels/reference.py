@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,10 +68,10 @@ class TorchKernels:
         edges = np.linspace(0, self.n_pairs, n_slices + 1).astype(np.int64)
         left, right = self.left.cpu().numpy(), self.right.cpu().numpy()
         blocks = []
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
+        for a, b in pairwise(edges):
             one = sp.csr_matrix(
                 (
-                    np.tile(np.float32([1, -1]), b - a),
+                    np.tile(np.array([1, -1], dtype=np.float32), b - a),
                     np.stack([left[a:b], right[a:b]], 1).ravel(),
                     np.arange(0, 2 * (b - a) + 1, 2),
                 ),

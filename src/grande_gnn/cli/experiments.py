@@ -30,7 +30,9 @@ data_options = chain(
         required=True,
         help="Folder with <dataset>/features_<name>.npz files.",
     ),
-    click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the results."),
+    click.option(
+        "-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the results."
+    ),
     click.option("--datasets", multiple=True, metavar="NAME", help="Only these; repeat for several."),
     click.option("--features", multiple=True, metavar="NAME", help="Only these; repeat for several."),
 )
@@ -133,8 +135,7 @@ def _watching(total: int, known: int) -> Iterator[Callable[[Forecast], None]]:
 
     def watch(forecast: Forecast) -> None:
         nonlocal announced
-        bar.n = min(total, known + int(forecast.done))
-        bar.refresh(nolock=True) if time.perf_counter() - bar.last_print_t > bar.mininterval else None
+        bar.update(known + int(forecast.done) - bar.n)
         if announced is None and forecast.elapsed >= ANNOUNCE_AFTER:
             announced = forecast.expected()
             if announced is not None:

@@ -15,6 +15,8 @@ from grande_gnn.errors import GrandeError
 COMMANDS = {
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
+    "table": "Reproduce table 1, 2 or 3 of the paper on your features; stop and resume at will.",
+    "figure": "Draw the paper's figures: accuracy against sigma, the worked degree example.",
 }
 """Each command's one-line help; its code is ``grande_gnn/cli/<name>.py``, loaded when it runs."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-__all__ = ["device_option", "graph_options", "model_options", "progress_bar", "seed_option"]
+__all__ = ["chain", "device_option", "graph_options", "model_options", "progress_bar", "seed_option"]
 
 device_option = click.option(
     "--device",
@@ -23,7 +23,7 @@ seed_option = click.option(
 )
 
 
-def _chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def apply(function: Any) -> Any:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -32,7 +32,7 @@ def _chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
-graph_options = _chain(
+graph_options = chain(
     click.option(
         "--graph", type=click.Choice(["reciprocal", "knn", "dgcg"]), default="reciprocal", show_default=True,
         help="How samples are joined.",
@@ -46,7 +46,7 @@ graph_options = _chain(
         help="What is done to the features first.",
     ),
 )  # fmt: skip
-model_options = _chain(
+model_options = chain(
     click.option("--model", type=click.Choice(["appnp", "sgc"]), default="appnp", show_default=True),
     click.option(
         "--hidden", type=click.IntRange(min=0), default=256, show_default=True,

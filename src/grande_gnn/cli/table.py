@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -45,3 +46,4 @@ def command(number: str, **options: Any) -> None:
         paths = write_table(built, options["out"], name)
         click.echo(to_markdown(built))
         click.echo(f"written: {', '.join(str(path) for path in paths)}", err=True)
+    sys.exit(1 if evidence.failed else 0)

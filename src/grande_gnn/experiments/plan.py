@@ -15,7 +15,18 @@ from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.normalization import NORMALIZATIONS
 from grande_gnn.validation import check_choice, check_integer, check_real, check_sigma
 
-__all__ = ["CENTRALITY", "DEFAULT_SIGMA", "GRANDE", "SIGMAS", "Batch", "Plan", "Trial", "pack"]
+__all__ = [
+    "CENTRALITY",
+    "DEFAULT_SIGMA",
+    "GRANDE",
+    "SIGMAS",
+    "Batch",
+    "DataName",
+    "Kind",
+    "Plan",
+    "Trial",
+    "pack",
+]
 
 SIGMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """The paper's grid."""
@@ -25,6 +36,13 @@ DEFAULT_SIGMA = 0.2
 
 CENTRALITY, GRANDE = "centrality", "grande"
 """The two degrees, trained by the engine; every other system's name is one of ``grande_gnn.baselines``."""
+
+
+DataName = tuple[str, str]
+"""(dataset, features): which features file."""
+
+Kind = tuple[str, str, str, str]
+"""(dataset, features, system, model); the engine's two degrees are one system here."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +77,15 @@ class Trial:
         return self.system in (CENTRALITY, GRANDE)
 
     @property
-    def kind(self) -> tuple[str, ...]:
+    def data(self) -> DataName:
+        """The features file it is trained on."""
+        return self.dataset, self.features
+
+    @property
+    def kind(self) -> Kind:
         """What the cost of a trial depends on: trials of one kind can be trained together."""
         system = "engine" if self.uses_engine else self.system
-        return self.dataset, self.features, system, self.model or ""
+        return *self.data, system, self.model or ""
 
 
 @dataclass(frozen=True)
@@ -72,9 +95,14 @@ class Batch:
     trials: tuple[Trial, ...]
 
     @property
-    def kind(self) -> tuple[str, ...]:
+    def kind(self) -> Kind:
         """The kind its trials share."""
         return self.trials[0].kind
+
+    @property
+    def data(self) -> DataName:
+        """The features file its trials share."""
+        return self.trials[0].data
 
 
 @dataclass(frozen=True)
@@ -102,7 +130,13 @@ class Plan:
     """Names from ``grande_gnn.baselines``; empty: all that table 2 or 3 of the paper has and that exist."""
 
     def __post_init__(self) -> None:
-        for name, low in (("folds", 2), ("repeats", 1), ("inner_folds", 0), ("epochs", 1), ("n_neighbors", 1)):
+        for name, low in (
+            ("folds", 2),
+            ("repeats", 1),
+            ("inner_folds", 0),
+            ("epochs", 1),
+            ("n_neighbors", 1),
+        ):
             check_integer(getattr(self, name), name=name, low=low)
         for model in self.models:
             check_choice(model, ("appnp", "sgc"), name="model")
@@ -151,14 +185,12 @@ class Plan:
                     yield replace(trial, inner_folds=self.inner_folds, inner=inner)
 
 
-def pack(
-    trials: Iterable[Trial], size: Callable[[Trial], int], weight: Mapping[tuple[str, ...], float]
-) -> list[Batch]:
+def pack(trials: Iterable[Trial], size: Callable[[Trial], int], weight: Mapping[Kind, float]) -> list[Batch]:
     """Pack trials of one kind into batches of at most ``size(trial)``; the kinds take turns, the light first.
 
     Having seen each kind early, a run can say how long the whole will take.
     """
-    kinds: dict[tuple[str, ...], list[Trial]] = {}
+    kinds: dict[Kind, list[Trial]] = {}
     for trial in trials:
         kinds.setdefault(trial.kind, []).append(trial)
     queues = []

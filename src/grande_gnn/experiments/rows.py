@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
-from grande_gnn.experiments.plan import Trial
+from grande_gnn.experiments.plan import DataName, Trial
 
 __all__ = ["Row", "RowStore"]
 
@@ -100,10 +100,10 @@ class RowStore:
         elif row.trial not in self.finished:
             self.failed[row.trial] = row
 
-    def refuse_changed(self, fingerprints: Mapping[tuple[str, str], str]) -> None:
+    def refuse_changed(self, fingerprints: Mapping[DataName, str]) -> None:
         """Raise unless all rows of a (dataset, features) in ``fingerprints`` have its fingerprint."""
         for row in [*self.finished.values(), *self.failed.values()]:
-            name = row.trial.dataset, row.trial.features
+            name = row.trial.data
             if fingerprints.get(name, row.fingerprint) != row.fingerprint:
                 raise InvalidInputError(
                     f"{self.path} holds rows of {'/'.join(name)} from other features or labels (fingerprint "
@@ -142,4 +142,3 @@ def _lock(descriptor: int, path: Path) -> None:
         raise InvalidInputError(
             f"another run is writing to {path}: wait for it or choose another output folder; got a locked file"
         ) from None
-

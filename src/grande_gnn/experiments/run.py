@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 from grande_gnn.engine import resolve_device
 from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
-from grande_gnn.experiments.plan import Batch, Plan, Trial, pack
+from grande_gnn.experiments.plan import Batch, Kind, Plan, Trial, pack
+from grande_gnn.experiments.protocol import paper_folds
 from grande_gnn.experiments.rows import RowStore
 from grande_gnn.experiments.runners import Runner
 from grande_gnn.experiments.work import Material
 
 __all__ = ["Forecast", "batch_size", "run"]
-
-Kind = tuple[str, ...]
 
 
 @dataclass
@@ -94,15 +93,19 @@ def run(
     watch: Callable[[Forecast], object] = lambda forecast: None,
 ) -> None:
     """Train what the store does not have yet; a batch's rows are on disk before the next one's begin."""
+    for loaded in sets.values():
+        paper_folds(
+            loaded.codes, plan.folds
+        )  # a plan that cannot be cut is refused before anything is trained
     store.refuse_changed({(s.dataset, s.features): loaded.fingerprint for s, loaded in sets.items()})
     todo = [trial for trial in dict.fromkeys(trials) if trial not in store.finished]
-    needed = {trial.kind[:2] for trial in todo}
+    needed = {trial.data for trial in todo}
     materials = {
         (source.dataset, source.features): Material.of(loaded, plan, device)
         for source, loaded in sets.items()
         if (source.dataset, source.features) in needed
     }
-    weight = {trial.kind: _weight(trial, materials[trial.kind[:2]]) for trial in todo}
+    weight = {trial.kind: _weight(trial, materials[trial.data]) for trial in todo}
     forecast = Forecast(Counter(trial.kind for trial in todo), weight)
 
     def on_progress(batch: Batch, count: float, seconds: float) -> None:

@@ -113,10 +113,8 @@ def _train(
     material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
 ) -> Iterable[NDArray[np.int64]]:
     first = trials[0]
-    assert first.model is not None and first.epochs and first.lr
-    settings = Settings(
-        model=first.model, lr=first.lr, epochs=first.epochs, device=device, seed=first.seed
-    )
+    model, lr, epochs = first.model or "", first.lr or 0.0, first.epochs or 0
+    settings = Settings(model=model, lr=lr, epochs=epochs, device=device, seed=first.seed)
     replicas = [
         Replica(
             labels=split.labels,
@@ -127,7 +125,6 @@ def _train(
         )
         for trial, split in zip(trials, splits, strict=True)
     ]
-    epochs = first.epochs
     progress = None if tick is None else lambda steps: tick(steps / epochs)
     n_classes = int(material.codes.max()) + 1
     outcomes = train(material.X, material.graph, replicas, n_classes, settings, progress=progress)

@@ -9,7 +9,7 @@ from grande_gnn.errors import MissingDependencyError
 
 __all__ = ["new_figure", "write_figure"]
 
-STYLE = {
+STYLE: Any = {
     "font.size": 8,  # printed at its own width, nothing is below 7 pt
     "axes.titlesize": 8,
     "axes.labelsize": 8,

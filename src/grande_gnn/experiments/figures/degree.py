@@ -145,7 +145,9 @@ def _thumbnail(panel: Any, path: Path, where: NDArray[np.float64], frame: str) -
 
     box = OffsetImage(_square(path), zoom=0.24)
     panel.add_artist(
-        AnnotationBbox(box, tuple(where), pad=0.08, bboxprops={"edgecolor": frame, "linewidth": 1.4}, zorder=2)
+        AnnotationBbox(
+            box, tuple(where), pad=0.08, bboxprops={"edgecolor": frame, "linewidth": 1.4}, zorder=2
+        )
     )
 
 

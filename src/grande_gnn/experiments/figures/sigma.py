@@ -53,12 +53,14 @@ def _draw(panel: Any, evidence: Evidence, model: str) -> None:
             sigmas = np.array(list(known))
             means = np.array([score.mean for score in known.values()])
             # The paper shades the deviation over repetitions; one repetition has none, so over folds then.
-            spread = np.array([score.std_folds if score.std is None else score.std for score in known.values()])
+            spread = np.array(
+                [score.std_folds if score.std is None else score.std for score in known.values()]
+            )
             name = f"{source.features} ({evidence.title(source)})"
             panel.plot(sigmas, means, color=colour, marker=marker, markersize=3, linewidth=1.2, label=name)
             panel.fill_between(sigmas, means - spread, means + spread, color=colour, alpha=0.18, linewidth=0)
-        if scores[None] is not None:
-            panel.axhline(scores[None].mean, color=colour, linewidth=0.8, linestyle=(0, (4, 3)))
+        if (centrality := scores[None]) is not None:
+            panel.axhline(centrality.mean, color=colour, linewidth=0.8, linestyle=(0, (4, 3)))
     panel.set_title(f"{model.upper()} (dashed: degree centrality)")
     panel.set_ylabel("Accuracy (%)")
     panel.set_xticks(plan.sigmas)

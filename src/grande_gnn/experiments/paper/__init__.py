@@ -36,8 +36,8 @@ _DATASETS = {
 @cache
 def read_table(number: int) -> tuple[Mapping[str, str], ...]:
     """The rows of table 1, 2 or 3 as printed: column name → text, empty where the paper has no number."""
-    with (files(__name__) / f"table{number}.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(MappingProxyType(row) for row in csv.DictReader(file))
+    text = (files(__name__) / f"table{number}.csv").read_text(encoding="utf-8")
+    return tuple(MappingProxyType(row) for row in csv.DictReader(text.splitlines()))
 
 
 def paper_features(name: str) -> str | None:
@@ -56,7 +56,7 @@ def paper_row(number: int, dataset: str, features: str | None, **where: str) -> 
     '86.19'
     """
     for row in read_table(number):
-        if row["dataset"] in _DATASETS.get(dataset, ()) and row["features"] == features:
-            if all(row[column] == value for column, value in where.items()):
-                return row
+        same = row["dataset"] in _DATASETS.get(dataset, ()) and row["features"] == features
+        if same and all(row[column] == value for column, value in where.items()):
+            return row
     return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from grande_gnn.experiments.plan import Batch
+from grande_gnn.experiments.plan import Batch, DataName
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.work import Material
 
 __all__ = ["Materials", "OnProgress", "Runner"]
 
-Materials = Mapping[tuple[str, str], Material]
-"""(dataset, features) → what its trials share."""
+Materials = Mapping[DataName, Material]
+"""What the trials of each features file share."""
 
 OnProgress = Callable[[Batch, float, float], object]
 """Told of a batch, how many more of its trials are trained, and the seconds of one worker they took."""

@@ -37,8 +37,10 @@ class RayRunner:
         try:
             # An object is copied to a node once and shared by all workers there.
             stored = {name: ray.put(material) for name, material in materials.items()}
-            task = ray.remote(num_cpus=1, num_gpus=float(self.device == "cuda"), max_retries=self.retries)(work)
-            pending = {task.remote(stored[batch.kind[:2]], batch, self.device): batch for batch in batches}
+            task = ray.remote(num_cpus=1, num_gpus=float(self.device == "cuda"), max_retries=self.retries)(
+                work
+            )
+            pending = {task.remote(stored[batch.data], batch, self.device): batch for batch in batches}
             while pending:
                 ready, _ = ray.wait(list(pending))
                 batch = pending.pop(ready[0])
@@ -50,7 +52,9 @@ class RayRunner:
 
     def _connect(self, ray: Any) -> None:
         try:
-            ray.init(address=self.address, ignore_reinit_error=True, log_to_driver=False, logging_level="warning")
+            ray.init(
+                address=self.address, ignore_reinit_error=True, log_to_driver=False, logging_level="warning"
+            )
         except ConnectionError as error:
             raise InvalidInputError(
                 "no Ray cluster answers: start one with `ray start --head`, or leave the address out for this "

@@ -46,7 +46,7 @@ class LocalRunner:
             on_progress(batch, trials, now - last)
             last = now
 
-        return work(materials[batch.kind[:2]], batch, self.device, tick)
+        return work(materials[batch.data], batch, self.device, tick)
 
     def _processes(
         self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
@@ -73,7 +73,7 @@ class LocalRunner:
 
         with parallel_config("loky", inner_max_num_threads=1):
             yield from Parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)(
-                delayed(_numbered)(number, materials[batch.kind[:2]], batch, self.device)
+                delayed(_numbered)(number, materials[batch.data], batch, self.device)
                 for number, batch in list(left.items())
             )
 

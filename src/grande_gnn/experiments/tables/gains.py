@@ -64,9 +64,11 @@ def gains_table(evidence: Evidence) -> Table:
         n_groups=3,
         notes=[
             "± is the sample deviation of the repetitions' means.",
-            "Best σ (on the test folds) is the paper's: an oracle. Best σ (in the training fold) is picked for "
-            f"each fold by {plan.inner_folds}-fold cross-validation of its labelled samples; beside it, the σ "
-            "most often picked.",
+            "Best σ (on the test folds) is the paper's: an oracle.",
+            f"Best σ (in the training fold) is picked for each fold by {plan.inner_folds}-fold cross-validation of "
+            "its labelled samples; beside it, the σ most often picked."
+            if plan.inner_folds
+            else "Best σ in the training fold was left out of this run.",
             "Relative gain: best σ on the test folds against degree centrality, as in the paper.",
             "The last column is Student's 95 % interval of the mean difference over paired folds.",
             *evidence.notes(),
@@ -92,7 +94,9 @@ def _row(evidence: Evidence, source: FeatureSet, model: str) -> list[Cell]:
         Number.of(best, paper, "best"),
     ]
     gain = None if best is None or centrality is None else 100 * (best.mean / centrality.mean - 1)
-    both = default is not None and centrality is not None
+    gap = None
+    if default is not None and centrality is not None:
+        gap = paired_interval(default.values, centrality.values)
     return [
         Text(model.upper()),
         Text(evidence.title(source)),
@@ -102,7 +106,7 @@ def _row(evidence: Evidence, source: FeatureSet, model: str) -> list[Cell]:
         Number.of(honest, None, ""),
         Text(f"{Counter(picked.values()).most_common(1)[0][0]:g}" if picked else ""),
         Number(gain, paper=paper["gain_percent"] if paper else "", percent=True),
-        Gap(paired_interval(default.values, centrality.values) if both else None),  # type: ignore[arg-type]
+        Gap(gap),
     ]
 
 
@@ -127,7 +131,9 @@ def _best_of_each_dataset_blue(rows: list[list[Cell]]) -> list[list[Cell]]:
         top[gnn, dataset] = max([*values, top.get((gnn, dataset), 0.0)])
     return [
         [
-            replace(c, blue=True) if isinstance(c, Number) and c.bold and c.value == top[row[0], row[1]] else c
+            replace(c, blue=True)
+            if isinstance(c, Number) and c.bold and c.value == top[row[0], row[1]]
+            else c
             for c in row
         ]
         for row in rows

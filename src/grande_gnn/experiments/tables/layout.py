@@ -50,7 +50,9 @@ class Number:
     blue: bool = False
 
     @classmethod
-    def of(cls, scores: Scores | None, row: Mapping[str, str] | None, column: str, suffix: str = "") -> Number:
+    def of(
+        cls, scores: Scores | None, row: Mapping[str, str] | None, column: str, suffix: str = ""
+    ) -> Number:
         """From scores and the paper's row; without scores the cell is empty."""
         paper, paper_std = (row.get(column, ""), row.get(f"{column}_std", "")) if row else ("", "")
         if scores is None:
@@ -163,7 +165,9 @@ def to_csv(table: Table) -> str:
             row |= cell.csv(name)
         rows.append(row)
     file = io.StringIO()
-    writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else list(table.columns), lineterminator="\n")
+    writer = csv.DictWriter(
+        file, fieldnames=list(rows[0]) if rows else list(table.columns), lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
@@ -208,7 +212,9 @@ def _latex_rows(table: Table) -> list[str]:
         cells += [cell.latex() for cell in row[table.n_groups :]]
         lines.append(" & ".join(cells) + r" \\")
     for i, (above, below) in reversed(list(enumerate(pairwise(names), start=1))):
-        changed = next((c for c, (a, b) in enumerate(zip(above, below, strict=True)) if a != b), table.n_groups)
+        changed = next(
+            (c for c, (a, b) in enumerate(zip(above, below, strict=True)) if a != b), table.n_groups
+        )
         if changed == 0:
             lines.insert(i, r"\hline")
         elif changed < table.n_groups - 1:

@@ -28,7 +28,9 @@ def _cell(plan: Plan, source: FeatureSet, name: str, model: str | None) -> Itera
     if name == GRANDE:
         assert model is not None
         return plan.engine_trials(source, model, [plan.sigma], plan.widths[-1:])
-    return system_trials(plan, source, name, model=model, hidden=plan.widths[-1] if model == "appnp" else None)
+    return system_trials(
+        plan, source, name, model=model, hidden=plan.widths[-1] if model == "appnp" else None
+    )
 
 
 def _better_model(evidence: Evidence, source: FeatureSet, name: str) -> tuple[Scores | None, str]:

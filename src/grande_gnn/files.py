@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -115,13 +116,15 @@ def save_graph(path: str | os.PathLike[str], graph: Graph) -> None:
 def _read(path: str | os.PathLike[str], what: str, *, needs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     if not Path(path).is_file():
         raise FileFormatError(f"no such {what} file: check the path; got {path}")
+    if not zipfile.is_zipfile(path):
+        raise FileFormatError(f"not a .npz {what} file: write one with numpy.savez; got {path}")
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        reason = " ".join(str(error).split())[:120]
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FileFormatError(
-            f"{path} is not a readable .npz {what} file: write one with numpy.savez (no pickled objects); got {reason}"
+            f"{path} is not a readable {what} file: write it again with numpy.savez, without pickled objects; "
+            f"got {' '.join(str(error).split())}"
         ) from None
     missing = [name for name in needs if name not in arrays]
     if missing:

@@ -18,6 +18,7 @@ from grande_gnn.errors import InvalidInputError
 
 __all__ = [
     "UNLABELLED",
+    "as_label_array",
     "check_choice",
     "check_features",
     "check_integer",
@@ -87,7 +88,7 @@ def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDAr
     >>> codes.tolist(), classes.tolist()
     ([0, -1, 1, -1], ['cat', 'dog'])
     """
-    array = labels if isinstance(labels, np.ndarray) else _as_label_array(labels)
+    array = as_label_array(labels)
     if array.ndim != 1:
         raise InvalidInputError(f"labels must be one value a sample; got shape {array.shape}")
     if n_samples is not None and len(array) != n_samples:
@@ -109,8 +110,10 @@ def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDAr
     return codes, classes
 
 
-def _as_label_array(labels: Any) -> NDArray[Any]:
-    """Turn a list into an array without letting numpy spell ``None`` or ``NaN`` as a class name."""
+def as_label_array(labels: Any) -> NDArray[Any]:
+    """Turn labels into an array without letting numpy spell ``None`` or ``NaN`` as a class name."""
+    if not isinstance(labels, (list, tuple)):
+        return np.asarray(labels)
     values = list(labels)
     if any(label is None or isinstance(label, str) for label in values):
         array = np.empty(len(values), dtype=object)

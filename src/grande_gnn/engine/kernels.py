@@ -64,6 +64,8 @@ class TorchKernels:
 
     def _incidence_blocks(self, g: int, per_replica: int) -> list[tuple[slice, Tensor]]:
         """Matrices that turn H into h_a − h_b: g replicas at once, or slices of one replica's pairs."""
+        if self.n_pairs == 0:
+            return []
         n_slices = 1 if g > 1 else -(-per_replica // _CHUNK_BYTES)
         edges = np.linspace(0, self.n_pairs, n_slices + 1).astype(np.int64)
         left, right = self.left.cpu().numpy(), self.right.cpu().numpy()
@@ -86,9 +88,21 @@ class TorchKernels:
     def _weighted_sum(self, values: Tensor, H: Tensor) -> Tensor:
         """Σ_i value(q, i) h_i for (g, E) values on the entries of Ã."""
         g = len(H)
+        if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
+            return self._gathered_sum(values, H)
         pointers, columns = self._adjacency[g]
         matrix = _quiet_csr(pointers, columns, values.reshape(-1), (g * self.n, g * self.n))
         return (matrix @ H.reshape(g * self.n, -1)).view(g, self.n, -1)
+
+    def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
+        """The same by gather and scatter, a few columns at a time."""
+        rows, cols = self._graph.edges(H.device)
+        out = torch.zeros_like(H)
+        width = max(1, 2**28 // (4 * values.numel()))
+        for a in range(0, H.shape[2], width):
+            part = slice(a, a + width)
+            out[..., part].index_add_(1, rows, values.unsqueeze(-1) * H[:, cols, part])
+        return out
 
     # -- operations -----------------------------------------------------------------------------------
 
@@ -135,7 +149,7 @@ class TorchKernels:
             flat = H[g].reshape(-1, self.c)
             for pairs, incidence in self._incidence[H[g].shape[0]]:
                 difference = incidence @ flat
-                out[g, pairs] = difference.square_().sum(1).view(-1, pairs.stop - pairs.start)
+                out[g, pairs] = difference.square_().sum(1).view(out[g, pairs].shape)
         return out
 
 

@@ -93,7 +93,7 @@ def gather(plan: Plan, trials: Iterable[Trial], options: dict[str, Any]) -> Evid
         known = sum(trial in store.finished for trial in wanted)
         click.echo(f"{len(wanted):,} trials, {known:,} of them finished before", err=True)
         with _watching(len(wanted), known) as watch:
-            run(plan, wanted, sets, store, _runner(options), device=options["device"], watch=watch)
+            run(plan, wanted, sets, store, _runner(options), watch=watch)
         failed = {trial: store.failed[trial] for trial in wanted if trial in store.failed}
         if failed:
             click.echo(f"{len(failed):,} trials failed; their errors are in {store.path}", err=True)
@@ -119,7 +119,7 @@ def _runner(options: dict[str, Any]) -> Any:
     if options["runner"] == "ray":
         from grande_gnn.experiments.runners.cluster import RayRunner
 
-        return RayRunner(options["address"], options["device"])
+        return RayRunner(options["address"], "cuda" if options["device"] == "cuda" else "cpu")
     from grande_gnn.experiments.runners.local import LocalRunner
 
     return LocalRunner(options["device"], options["jobs"])

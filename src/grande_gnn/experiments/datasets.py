@@ -156,8 +156,9 @@ def find_feature_sets(
     sets = []
     for dataset in datasets or order:
         if dataset not in found:
-            known = f"; the paper's {dataset} comes from {DATASETS[dataset].source}" * (dataset in DATASETS)
-            raise InvalidInputError(f"the datasets in {root} are {', '.join(order)}{known}; got {dataset!r}")
+            paper = DATASETS.get(dataset)
+            origin = f"; {paper.title} comes from {paper.source}" if paper else ""
+            raise InvalidInputError(f"the datasets in {root} are {', '.join(order)}{origin}; got {dataset!r}")
         for name in features or found[dataset]:
             if name not in found[dataset]:
                 raise InvalidInputError(
@@ -196,13 +197,12 @@ def _identify(source: FeatureSet, codes: NDArray[np.int64]) -> tuple[Dataset | N
             f"{source.path}"
         )
     n, sizes = len(codes), sorted({dataset.paper_images, *dataset.source_images})
-    uneven = dataset.per_class is not None and (counts != dataset.per_class).any()
-    if n not in sizes or uneven:
-        have = f"{counts.min()} to {counts.max()} a class" if uneven else f"{n:,} images"
-        expected = f"{dataset.per_class} a class" if uneven else " or ".join(f"{size:,}" for size in sizes)
+    if n not in sizes or (dataset.per_class is not None and (counts != dataset.per_class).any()):
+        expected = " or ".join(f"{size:,}" for size in sizes)
+        expected += f", {dataset.per_class} a class" if dataset.per_class else ""
         return None, (
-            f"{source}: {have}, but {dataset.title} has {expected}; it runs as a custom dataset, without the "
-            f"paper's numbers beside it"
+            f"{source}: {n:,} images, {counts.min()} to {counts.max()} a class, but {dataset.title} has {expected}; "
+            "it runs as a custom dataset, without the paper's numbers beside it"
         )
     if n != dataset.paper_images:
         return (

@@ -47,7 +47,7 @@ class Row:
     @classmethod
     def from_json(cls, line: str) -> Row:
         """The row of one line; raises ValueError, TypeError or KeyError where it is none."""
-        content = json.loads(line)
+        content = dict(json.loads(line))
         trial = Trial(**{field.name: content.pop(field.name) for field in fields(Trial)})
         return cls(trial=trial, **content)
 

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from grande_gnn.engine import resolve_device
 from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
 from grande_gnn.experiments.plan import Batch, Kind, Plan, Trial, pack
 from grande_gnn.experiments.protocol import paper_folds
@@ -89,7 +88,6 @@ def run(
     store: RowStore,
     runner: Runner,
     *,
-    device: str = "auto",
     watch: Callable[[Forecast], object] = lambda forecast: None,
 ) -> None:
     """Train what the store does not have yet; a batch's rows are on disk before the next one's begin."""
@@ -101,7 +99,7 @@ def run(
     todo = [trial for trial in dict.fromkeys(trials) if trial not in store.finished]
     needed = {trial.data for trial in todo}
     materials = {
-        (source.dataset, source.features): Material.of(loaded, plan, device)
+        (source.dataset, source.features): Material.of(loaded, plan)
         for source, loaded in sets.items()
         if (source.dataset, source.features) in needed
     }
@@ -112,7 +110,6 @@ def run(
         forecast.add(batch, count, seconds)
         watch(forecast)
 
-    cuda = resolve_device(device).type == "cuda"
-    batches = pack(todo, lambda trial: batch_size(trial, cuda=cuda), weight)
+    batches = pack(todo, lambda trial: batch_size(trial, cuda=runner.cuda), weight)
     for _, rows in runner.run(batches, materials, on_progress):
         store.append(rows)

@@ -43,10 +43,10 @@ class Material:
     graph: Graph
 
     @classmethod
-    def of(cls, loaded: LoadedSet, plan: Plan, device: str = "cpu") -> Material:
-        """Normalise the features and build the graph as the plan says."""
+    def of(cls, loaded: LoadedSet, plan: Plan) -> Material:
+        """Normalise the features and build the graph as the plan says, on this machine's GPU if it has one."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
-        graph = build_graph(plan.graph, X, plan.n_neighbors, device=str(resolve_device(device)))
+        graph = build_graph(plan.graph, X, plan.n_neighbors, device=str(resolve_device("auto")))
         return cls(X, loaded.codes, loaded.fingerprint, graph)
 
 

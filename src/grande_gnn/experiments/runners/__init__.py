@@ -21,6 +21,10 @@ OnProgress = Callable[[Batch, float, float], object]
 class Runner(Protocol):
     """Trains batches, in whatever order, and yields each with its rows as it is done."""
 
+    @property
+    def cuda(self) -> bool:
+        """Whether a batch gets a GPU."""
+
     def run(
         self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
     ) -> Iterator[tuple[Batch, list[Row]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,11 @@ class RayRunner:
     retries: int = 5
     """How often Ray runs a task again whose worker or node was lost."""
 
+    @property
+    def cuda(self) -> bool:
+        """Whether a task gets a GPU of the cluster."""
+        return self.device == "cuda"
+
     def run(
         self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
     ) -> Iterator[tuple[Batch, list[Row]]]:
@@ -37,9 +43,7 @@ class RayRunner:
         try:
             # An object is copied to a node once and shared by all workers there.
             stored = {name: ray.put(material) for name, material in materials.items()}
-            task = ray.remote(num_cpus=1, num_gpus=float(self.device == "cuda"), max_retries=self.retries)(
-                work
-            )
+            task = ray.remote(num_cpus=1, num_gpus=int(self.cuda), max_retries=self.retries)(work)
             pending = {task.remote(stored[batch.data], batch, self.device): batch for batch in batches}
             while pending:
                 ready, _ = ray.wait(list(pending))
@@ -52,10 +56,12 @@ class RayRunner:
 
     def _connect(self, ray: Any) -> None:
         try:
-            ray.init(
-                address=self.address, ignore_reinit_error=True, log_to_driver=False, logging_level="warning"
-            )
-        except ConnectionError as error:
+            host, _, port = (self.address or "").rpartition(":")
+            if port.isdigit() and "//" not in host:
+                # Ray itself keeps trying for many minutes.
+                socket.create_connection((host, int(port)), timeout=10).close()
+            ray.init(address=self.address, log_to_driver=False, logging_level="warning")
+        except OSError as error:
             raise InvalidInputError(
                 "no Ray cluster answers: start one with `ray start --head`, or leave the address out for this "
                 f"machine alone; got address {self.address!r} ({error})"

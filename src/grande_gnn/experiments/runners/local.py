@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from grande_gnn.engine import resolve_device
 from grande_gnn.errors import GrandeError
 from grande_gnn.experiments.plan import Batch
 from grande_gnn.experiments.rows import Row
@@ -26,6 +27,11 @@ class LocalRunner:
     jobs: int = 1
     attempts: int = 3
     """How often lost worker processes are replaced before the run gives up."""
+
+    @property
+    def cuda(self) -> bool:
+        """Whether this machine's GPU is used."""
+        return resolve_device(self.device).type == "cuda"
 
     def run(
         self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress

@@ -15,6 +15,7 @@ from grande_gnn.errors import GrandeError
 COMMANDS = {
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
+    "compare": "Compare GRaNDe with every other system on a features file.",
     "table": "Reproduce table 1, 2 or 3 of the paper on your features; stop and resume at will.",
     "figure": "Draw the paper's figures: accuracy against sigma, the worked degree example.",
 }

@@ -1,0 +1,72 @@
+"""CoMatch and GNN-LDS on an accelerator: the folds of the paper's protocol, one row a fold, into a CSV.
+
+    python benchmarks/accelerator_systems.py FEATURES.npz --images DIR --csv FILE [--weights FILE] [--first 3]
+
+FEATURES.npz names the image files and their labels; GNN-LDS works on its features, CoMatch on the images. A row
+is written as soon as its fold is done, so what an interrupted run finished is kept. Where the package
+``efficientnet_lite_pytorch`` is not installed, a copy of it beside this one on PYTHONPATH will do, with
+``--weights`` naming the state dictionary.
+"""
+
+import argparse
+import csv
+import logging
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from grande_gnn.baselines import SYSTEMS
+from grande_gnn.experiments.protocol import fold_labels, paper_folds
+from grande_gnn.files import load_features
+from grande_gnn.validation import encode_labels
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("features", type=Path)
+    parser.add_argument("--images", type=Path, help="the folder that holds the files FEATURES.npz names")
+    parser.add_argument("--weights", type=Path, help="state dictionary of EfficientNet-Lite0")
+    parser.add_argument("--csv", type=Path, required=True)
+    parser.add_argument("--systems", default="comatch,gnn-lds")
+    parser.add_argument("--first", type=int, default=10, help="how many of the ten folds to run")
+    parser.add_argument("--steps", type=int, default=400, help="training steps of CoMatch")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    content = load_features(options.features)
+    codes, _ = encode_labels(content.labels)
+    extra = {"comatch": {"weights": options.weights, "steps": options.steps}}
+    hardware = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    for name in options.systems.split(","):
+        entry = SYSTEMS[name]
+        system = entry.make(random_state=options.seed, device=options.device, **extra.get(name, {}))
+        X = [str(options.images / file) for file in content.files] if entry.needs_images else content.features
+        samples = system._check_samples(X)  # images are read once, not once a fold
+        for fold, (train, test) in enumerate(paper_folds(codes)[: options.first]):
+            start = time.perf_counter()
+            result = system._transduce(samples, fold_labels(codes, train))
+            row = {
+                "system": name, "backbone": system.get_params().get("backbone", ""), "fold": fold,
+                "accuracy": round(100 * float(np.mean(result.codes[test] == codes[test])), 4),
+                "seconds": round(time.perf_counter() - start, 2), "seed": options.seed,
+                "hardware": hardware, "torch": torch.__version__,
+            }  # fmt: skip
+            print(row, flush=True)
+            _append(options.csv, row)
+
+
+def _append(path: Path, row: dict[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""``grande compare``: every system of the comparison on one features file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from grande_gnn.cli.options import device_option, seed_option
+
+
+@click.command("compare")
+@click.argument("file", metavar="FILE.npz", type=click.Path())
+@click.option("--systems", metavar="NAMES", help="Which systems, separated by commas.  [default: all]")
+@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
+@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--images", metavar="DIR", type=click.Path(), help="Where the images are, for comatch.")
+@click.option("--weights", metavar="FILE", type=click.Path(), help="Weights of comatch's backbone.")
+@device_option
+@seed_option
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object a line, one for each system and model."
+)
+def command(file: str, systems: str | None, as_json: bool, **options: Any) -> None:
+    """Compare GRaNDe with every other system on FILE.npz: each fold in turn is labelled, the rest is tested.
+
+    Accuracies are percentages: the mean ± the standard deviation between folds. Graph systems run with SGC and
+    with APPNP. The difference is to the better of grande's two, folds paired, with its 95 % interval; beside it
+    how often the paper has the system below (-) or above (+) GRaNDe. A system that fails says why.
+    """
+    from grande_gnn.baselines import SYSTEMS
+    from grande_gnn.experiments.comparison import compare_systems
+    from grande_gnn.files import load_features
+
+    names = [name.strip() for name in systems.split(",")] if systems else list(SYSTEMS)
+    results = compare_systems(load_features(file), names, **options)
+    if not as_json:
+        click.echo(_line("system", "model", "accuracy", "seconds", "difference to grande", "paper"))
+    for result in results:
+        row = result.as_row()
+        click.echo(json.dumps(row) if as_json else _sentence(row))
+
+
+def _line(*cells: str) -> str:
+    return "{:<11}{:<7}{:<16}{:>8}  {:<24}{}".format(*cells).rstrip()
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    name, model, seconds = row["system"], row["model"] or "", f"{row['seconds']:.1f}"
+    if row.get("error"):
+        return _line(name, model, "failed", seconds, row["error"], "")
+    accuracy = f"{row['accuracy_mean']:.2f} ± {row['accuracy_std']:.2f}"
+    difference = ""
+    if row["difference"] is not None:
+        difference = "{difference:+.2f} [{difference_low:+.2f}, {difference_high:+.2f}]".format(**row)
+    notes = [row["paper_sign"] or ""]
+    if row["unreached"]:
+        notes.append(f"{row['unreached']:.1f} samples unreached")
+    if row["backbone"]:
+        notes.append(row["backbone"])
+    return _line(name, model, accuracy, seconds, difference, "  ".join(notes).strip())

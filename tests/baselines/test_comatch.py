@@ -1,0 +1,167 @@
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from grande_gnn.baselines.augment import centre_view, strong_view, weak_view
+from grande_gnn.baselines.comatch import CoMatch, _Training, contrast_loss, lite0
+from grande_gnn.errors import FileFormatError, MissingDependencyError
+
+
+def tiny(size, weights):
+    layer = nn.Conv2d(3, 8, 3)
+    nn.init.normal_(layer.weight, std=0.3, generator=torch.Generator().manual_seed(0))
+    nn.init.zeros_(layer.bias)
+    return nn.Sequential(layer, nn.BatchNorm2d(8), nn.ReLU())
+
+
+def pictures(n=36, side=24):
+    """Stripes of two directions: no colour tells them apart."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    wave = 127 + 100 * np.sin(np.arange(side) * 1.2)
+    images = np.stack([np.tile(wave, (side, 1)) if c else np.tile(wave[:, None], (1, side)) for c in y])
+    noisy = images[..., None] + rng.normal(size=(n, side, side, 3)) * 10
+    return noisy.clip(0, 255).astype(np.uint8), y
+
+
+def small(**params):
+    defaults = {
+        "backbone": tiny,
+        "size": 21,
+        "batch": 8,
+        "steps": 30,
+        "lr": 0.2,
+        "device": "cpu",
+        "random_state": 0,
+    }
+    return CoMatch(**{**defaults, **params})
+
+
+def training(**params):
+    images, y = pictures()
+    system = small(**params)
+    codes = np.where(np.arange(36) < 6, y, -1)
+    return _Training(system, system._check_samples(images), torch.from_numpy(codes))
+
+
+def test_learns_and_the_loss_falls():
+    run = training()
+    losses = [run.step(number) for number in range(30)]
+    first, last = (np.mean([loss["labelled"] for loss in part]) for part in (losses[:5], losses[-5:]))
+    assert last < 0.5 * first
+    images, y = pictures()
+    codes = np.where(np.arange(36) < 6, y, -1)
+    assert (small().fit(images, codes).transduction_ == y).mean() > 0.9
+
+
+def test_the_same_seed_gives_the_same_weights():
+    runs = [training(), training(), training(random_state=1)]
+    for run in runs:
+        for number in range(3):
+            run.step(number)
+    same, again, other = ([p.detach() for p in run.network.parameters()] for run in runs)
+    assert all(torch.equal(a, b) for a, b in zip(same, again, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(same, other, strict=True))
+
+
+def test_contrast_loss_is_its_definition():
+    generator = torch.Generator().manual_seed(0)
+    p = torch.softmax(4 * torch.randn(6, 3, generator=generator), 1)
+    similarity = torch.randn(6, 6, generator=generator)
+    expected = 0.0
+    for i in range(6):
+        q = [1.0 if i == j else float(p[i] @ p[j]) for j in range(6)]
+        q = [value if value >= 0.4 else 0.0 for value in q]
+        s = torch.softmax(similarity[i], 0)
+        expected -= sum(value / sum(q) * float(s[j].log()) for j, value in enumerate(q)) / 6
+    assert contrast_loss(similarity, p, 0.4).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_pseudo_labels_are_aligned_and_smoothed():
+    run = training()
+    logits = torch.tensor([[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
+    z = nn.functional.normalize(torch.randn(4, 64, generator=torch.Generator().manual_seed(0)), dim=1)
+    known = torch.tensor([0, 1])
+    first = run._pseudo_labels(logits, z, z[:2], known)
+    raw = torch.softmax(logits, 1)
+    aligned = raw / raw.mean(0)
+    torch.testing.assert_close(first, aligned / aligned.sum(1, keepdim=True))
+    for _ in range(4):
+        run._pseudo_labels(logits, z, z[:2], known)
+    smoothed = run._pseudo_labels(logits, z, z[:2], known)
+    bank, remembered = (torch.cat(parts) for parts in zip(*list(run.bank)[:5], strict=True))
+    expected = 0.9 * first + 0.1 * torch.softmax(z @ bank.T / 0.2, 1) @ remembered
+    torch.testing.assert_close(smoothed, expected)
+    torch.testing.assert_close(smoothed.sum(1), torch.ones(4))
+
+
+def test_an_epoch_draws_each_image_once():
+    run = training()
+    assert sorted(run._draw(run.unlabelled, 30).tolist()) == list(range(6, 36))
+    assert np.bincount(run._draw(run.labelled, 12).tolist()).tolist() == [2] * 6
+
+
+@pytest.mark.parametrize("view", [weak_view, strong_view])
+def test_views_are_images_of_the_size_and_vary(view):
+    images = torch.rand(5, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    first = view(images, 28, torch.Generator().manual_seed(1))
+    assert first.shape == (5, 3, 28, 28)
+    assert first.min() >= 0
+    assert first.max() <= 1
+    assert torch.equal(first, view(images, 28, torch.Generator().manual_seed(1)))
+    assert not torch.equal(first, view(images, 28, torch.Generator().manual_seed(2)))
+    twins = view(images[:1].expand(5, -1, -1, -1), 28, torch.Generator().manual_seed(1))
+    assert not torch.equal(twins[0], twins[1])
+
+
+def test_a_plain_image_stays_plain_in_a_weak_view():
+    grey = torch.full((3, 3, 16, 16), 0.4)
+    torch.testing.assert_close(weak_view(grey, 14, torch.Generator().manual_seed(0)), grey[..., :14, :14])
+
+
+def test_the_centre_is_the_centre():
+    images = torch.arange(36.0).view(1, 1, 6, 6)
+    assert centre_view(images, 2).flatten().tolist() == [14, 15, 20, 21]
+
+
+def test_files_and_arrays_are_the_same_images(tmp_path):
+    images, y = pictures(8)
+    paths = [tmp_path / f"{i}.png" for i in range(8)]
+    for path, image in zip(paths, images, strict=True):
+        Image.fromarray(image).save(path)
+    codes = np.where(np.arange(8) < 4, y, -1)
+    by_file, by_array = (small(steps=2).fit(X, codes) for X in (paths, images))
+    np.testing.assert_array_equal(by_file.transduction_, by_array.transduction_)
+    torch.testing.assert_close(small()._check_samples(paths), small()._check_samples(images))
+
+
+def test_a_file_that_is_no_image_is_named(tmp_path):
+    broken = tmp_path / "broken.jpg"
+    broken.write_text("not an image")
+    with pytest.raises(FileFormatError, match=r"broken\.jpg"):
+        small().fit([broken], [0])
+
+
+def test_lite0_gives_the_features_it_was_published_for():
+    pytest.importorskip("efficientnet_lite_pytorch", reason="the images extra is not installed")
+    network = lite0(64).eval()
+    with torch.no_grad():
+        out = network(torch.rand(2, 3, 64, 64))
+    assert out.shape == (2, 1280, 2, 2)
+
+
+def test_lite0_reads_weights_from_a_file(tmp_path):
+    pytest.importorskip("efficientnet_lite_pytorch", reason="the images extra is not installed")
+    state = {name: torch.zeros_like(value) for name, value in lite0(32).network.state_dict().items()}
+    torch.save(state, tmp_path / "weights.pth")
+    assert all((p == 0).all() for p in lite0(32, tmp_path / "weights.pth").parameters())
+
+
+def test_a_missing_package_is_said_with_the_pip_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'grande-gnn\[images\]'"):
+        lite0(32)

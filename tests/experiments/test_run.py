@@ -103,7 +103,7 @@ def test_inner_trials_see_only_the_labelled_fold(plan, sets, monkeypatch):
     )
     outer = list(plan.engine_trials(source, "appnp", [0.1]))
     inner = list(plan.inner_trials(outer))
-    material = Material.of(loaded, plan)
+    material = Material.of(loaded, plan, ["reciprocal"])
     rows = work(material, Batch((*outer, *inner)), "cpu")
     labels = {trial: replica.labels for trial, replica in zip((*outer, *inner), seen, strict=True)}
     for trial, row in zip((*outer, *inner), rows, strict=True):

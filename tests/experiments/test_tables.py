@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -151,38 +150,7 @@ def test_the_best_of_a_row_is_bold_and_of_a_dataset_blue():
 
 
 @pytest.fixture
-def registry(monkeypatch):
-    """A small registry of systems in place of the real one."""
-    import grande_gnn.baselines as baselines
-
-    class System:
-        def __init__(self, random_state=0, hidden=None, model=None):
-            self.params = {"random_state": random_state, "hidden": hidden, "model": model}
-
-        def get_params(self):
-            return self.params
-
-    class Entry:
-        def __init__(self, name, column, models=()):
-            self.name, self.paper_column, self.models = name, column, models
-            self.module, self.needs_images = "", False
-
-        def make(self, **params):
-            return System(**params)
-
-    both = ("sgc", "appnp")
-    entries = [
-        Entry("svm", "SVM"), Entry("mgcn", "MGCN", both), Entry("dgcg", "DGCG", both),
-        Entry("grande", "GRaNDe (ours)", both), Entry("knn", None),
-    ]  # fmt: skip
-    systems = MappingProxyType({entry.name: entry for entry in entries})
-    monkeypatch.setattr(baselines, "SYSTEMS", systems, raising=False)
-    monkeypatch.setattr(baselines, "find_system", systems.__getitem__, raising=False)
-    monkeypatch.setattr("grande_gnn.experiments.systems._exists", lambda module: True)
-
-
-@pytest.fixture
-def neurons(registry):
+def neurons():
     plan = Plan(data=(PAPER, LITE), repeats=2, widths=(64, 128, 256))
     return evidence(plan, neurons_trials(plan))
 
@@ -203,7 +171,7 @@ def test_table_2_says_what_the_last_doubling_brings(neurons):
     )
 
 
-def test_table_2_takes_the_papers_sigma_for_the_papers_features(registry):
+def test_table_2_takes_the_papers_sigma_for_the_papers_features():
     source = FeatureSet("cub200", "vit-b16", Path("d"))
     plan = Plan(data=(source, LITE), repeats=1, widths=(64,))
     sigmas = {t.features: t.sigma for t in neurons_trials(plan) if t.system == "grande"}
@@ -211,8 +179,8 @@ def test_table_2_takes_the_papers_sigma_for_the_papers_features(registry):
 
 
 @pytest.fixture
-def systems(registry):
-    plan = Plan(data=(PAPER, CUSTOM), repeats=2)
+def systems():
+    plan = Plan(data=(PAPER, CUSTOM), repeats=2, systems=("svm", "mgcn", "dgcg", "grande", "knn"))
     return evidence(plan, systems_trials(plan))
 
 
@@ -230,7 +198,7 @@ def test_table_3_pairs_every_system_with_grande(systems):
     assert rows[0]["difference_paper"] == f"{86.19 - 80.54:+.2f}"
 
 
-def test_named_systems_only(registry):
+def test_named_systems_only():
     plan = Plan(data=(LITE,), repeats=1, systems=("svm", "grande"))
     assert {trial.system for trial in systems_trials(plan)} == {"svm", "grande"}
 
@@ -262,7 +230,7 @@ def test_faces_of_a_cell():
 
 @pytest.mark.latex
 @pytest.mark.parametrize("number", TABLES)
-def test_latex_compiles(number, registry, tmp_path):
+def test_latex_compiles(number, tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
     plan = Plan(data=(PAPER, LITE, CUSTOM), repeats=2, widths=TABLES[number].widths)

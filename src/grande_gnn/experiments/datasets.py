@@ -115,8 +115,13 @@ class FeatureSet:
         """The paper's learning rate for this dataset; its usual one for any other."""
         return DATASETS[self.dataset].lr if self.dataset in DATASETS else 1e-3
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """(dataset, features), as rows name it."""
+        return self.dataset, self.features
+
     def __str__(self) -> str:
-        return f"{self.dataset}/{self.features}"
+        return "/".join(self.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,14 +35,14 @@ DEFAULT_SIGMA = 0.2
 """The paper's default."""
 
 CENTRALITY, GRANDE = "centrality", "grande"
-"""The two degrees, trained by the engine; every other system's name is one of ``grande_gnn.baselines``."""
+"""The two degrees on the plan's own graph; every other system's name is one of ``grande_gnn.baselines``."""
 
 
 DataName = tuple[str, str]
 """(dataset, features): which features file."""
 
 Kind = tuple[str, str, str, str]
-"""(dataset, features, system, model); the engine's two degrees are one system here."""
+"""(dataset, features, graph, model) of what the engine trains, (dataset, features, system, "") of the rest."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Trial:
 
     @property
     def uses_engine(self) -> bool:
-        """Whether the engine trains it directly."""
-        return self.system in (CENTRALITY, GRANDE)
+        """Whether it is a graph, a degree and a network, which the engine trains many of at once."""
+        return self.model is not None
 
     @property
     def data(self) -> DataName:
@@ -84,8 +84,7 @@ class Trial:
     @property
     def kind(self) -> Kind:
         """What the cost of a trial depends on: trials of one kind can be trained together."""
-        system = "engine" if self.uses_engine else self.system
-        return *self.data, system, self.model or ""
+        return *self.data, self.graph or self.system, self.model or ""
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,14 @@ class Plan:
         model: str,
         sigmas: Iterable[float | None],
         widths: Iterable[int] | None = None,
+        *,
+        system: str | None = None,
+        graph: str | None = None,
     ) -> Iterator[Trial]:
-        """The trials of one model on one features file; a σ of None means degree centrality."""
+        """The trials of one model on one features file; a σ of None means degree centrality.
+
+        ``system`` and ``graph`` name what it is when it is neither degree on the plan's graph.
+        """
         # SGC has no hidden layer, so that its width is no part of what it is.
         hiddens = (None,) if model == "sgc" else tuple(widths or self.widths)
         for repetition, fold, hidden, sigma in product(
@@ -162,11 +167,11 @@ class Plan:
             yield Trial(
                 dataset=source.dataset,
                 features=source.features,
-                system=CENTRALITY if sigma is None else GRANDE,
+                system=system or (CENTRALITY if sigma is None else GRANDE),
                 model=model,
                 sigma=sigma,
                 hidden=hidden,
-                graph=self.graph,
+                graph=graph or self.graph,
                 n_neighbors=self.n_neighbors,
                 lr=self.lr or source.lr,
                 epochs=self.epochs,

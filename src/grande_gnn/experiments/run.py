@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
-from grande_gnn.experiments.plan import Batch, Kind, Plan, Trial, pack
+from grande_gnn.experiments.plan import Batch, DataName, Kind, Plan, Trial, pack
 from grande_gnn.experiments.protocol import paper_folds
 from grande_gnn.experiments.rows import RowStore
 from grande_gnn.experiments.runners import Runner
@@ -68,11 +68,9 @@ def batch_size(trial: Trial, *, cuda: bool) -> int:
     """How many trials of this kind to train together.
 
     On a GPU the engine is at its best with many. On a CPU eleven (all degrees of a fold) give most of the
-    gain and a kill loses little. Systems that share a graph between folds take all folds; others one.
+    gain and a kill loses little. Other systems go one by one.
     """
-    if trial.uses_engine:
-        return 1100 if cuda else 11
-    return trial.folds if trial.model else 1
+    return (1100 if cuda else 11) if trial.uses_engine else 1
 
 
 def _weight(trial: Trial, material: Material) -> float:
@@ -95,13 +93,15 @@ def run(
         paper_folds(
             loaded.codes, plan.folds
         )  # a plan that cannot be cut is refused before anything is trained
-    store.refuse_changed({(s.dataset, s.features): loaded.fingerprint for s, loaded in sets.items()})
+    store.refuse_changed({source.name: loaded.fingerprint for source, loaded in sets.items()})
     todo = [trial for trial in dict.fromkeys(trials) if trial not in store.finished]
-    needed = {trial.data for trial in todo}
+    graphs: dict[DataName, set[str]] = {}
+    for trial in todo:
+        graphs.setdefault(trial.data, set()).update({trial.graph} if trial.graph else ())
     materials = {
-        (source.dataset, source.features): Material.of(loaded, plan)
+        source.name: Material.of(loaded, plan, graphs[source.name])
         for source, loaded in sets.items()
-        if (source.dataset, source.features) in needed
+        if source.name in graphs
     }
     weight = {trial.kind: _weight(trial, materials[trial.data]) for trial in todo}
     forecast = Forecast(Counter(trial.kind for trial in todo), weight)

@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.baselines import SYSTEMS, find_system
+from grande_gnn.baselines.graphs import BUILDERS
 from grande_gnn.experiments.datasets import FeatureSet
-from grande_gnn.experiments.plan import Plan, Trial
+from grande_gnn.experiments.plan import GRANDE, Plan, Trial
+from grande_gnn.graph import Graph, build_graph
 
-__all__ = ["all_systems", "available", "make_system", "models_of", "system_trials", "title_of"]
+__all__ = ["FEATURE_SYSTEMS", "chosen", "graph_of", "make_system", "system_trials", "title_of"]
 
-
-def all_systems() -> tuple[str, ...]:
-    """The systems that run from features, in the paper's order, ours and the unpublished ones last."""
-    from grande_gnn.baselines import SYSTEMS
-
-    return tuple(name for name, entry in SYSTEMS.items() if not entry.needs_images and _exists(entry.module))
+FEATURE_SYSTEMS = tuple(name for name, entry in SYSTEMS.items() if not entry.needs_images)
+"""The systems that run from features, in the paper's order, ours and the unpublished ones last."""
 
 
-def _exists(module: str) -> bool:
-    return find_spec(f"grande_gnn.baselines.{module}") is not None
-
-
-def available(plan: Plan, names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that exist and, where the plan names systems, are among them."""
-    from grande_gnn.baselines import find_system
-
+def chosen(plan: Plan, names: Iterable[str] = FEATURE_SYSTEMS) -> list[str]:
+    """Those of ``names`` the plan asks for: all, unless it names some."""
     wanted = [find_system(name).name for name in plan.systems]
-    return [name for name in names if name in all_systems() and (not wanted or name in wanted)]
-
-
-def models_of(name: str) -> tuple[str, ...]:
-    """The graph networks a system runs with."""
-    from grande_gnn.baselines import find_system
-
-    return find_system(name).models
+    return [name for name in names if name in (wanted or names)]
 
 
 def title_of(name: str) -> str:
     """The system's name as the paper prints it."""
-    from grande_gnn.baselines import find_system
-
     return find_system(name).paper_column or name
 
 
+def graph_of(name: str, X: NDArray[np.float32], n_neighbors: int, device: str) -> Graph:
+    """The graph of that name, a system's own or a plain one."""
+    build = BUILDERS.get(name)
+    return build(X, n_neighbors, device=device) if build else build_graph(name, X, n_neighbors, device=device)
+
+
 def system_trials(
-    plan: Plan, source: FeatureSet, name: str, *, model: str | None = None, hidden: int | None = None
+    plan: Plan, source: FeatureSet, name: str, *, model: str | None = None, width: int = 256
 ) -> Iterator[Trial]:
-    """A system's trials; one without chance gives the same answer every time and runs once a fold."""
+    """A system's trials; those that are a graph, a degree and a network go through the engine."""
+    options = find_system(name).options
+    if model is not None:
+        sigma = plan.sigma if options["degree"] == "grande" else None
+        graph = plan.graph if name == GRANDE else options["graph"]
+        yield from plan.engine_trials(source, model, [sigma], [width], system=name, graph=graph)
+        return
+    # One without chance gives the same answer every time and runs once a fold.
     random = "random_state" in make_system(name).get_params()
     for repetition in range(plan.repeats if random else 1):
         for fold in range(plan.folds):
@@ -56,10 +55,6 @@ def system_trials(
                 dataset=source.dataset,
                 features=source.features,
                 system=name,
-                model=model,
-                hidden=hidden,
-                lr=(plan.lr or source.lr) if model else None,
-                epochs=plan.epochs if model else None,
                 folds=plan.folds,
                 fold=fold,
                 repetition=repetition,
@@ -70,8 +65,6 @@ def system_trials(
 
 def make_system(name: str, **params: Any) -> Any:
     """A system with those of ``params`` it knows."""
-    from grande_gnn.baselines import find_system
-
     entry = find_system(name)
     known = entry.make().get_params()
-    return entry.make(**{key: value for key, value in params.items() if key in known and value is not None})
+    return entry.make(**{key: value for key, value in params.items() if key in known})

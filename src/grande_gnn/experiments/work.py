@@ -8,10 +8,9 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 
 import numpy as np
 import torch
@@ -23,8 +22,8 @@ from grande_gnn.experiments.datasets import LoadedSet
 from grande_gnn.experiments.plan import Batch, Plan, Trial
 from grande_gnn.experiments.protocol import fold_labels, paper_folds
 from grande_gnn.experiments.rows import Row
-from grande_gnn.experiments.systems import make_system
-from grande_gnn.graph import Graph, build_graph
+from grande_gnn.experiments.systems import graph_of, make_system
+from grande_gnn.graph import Graph
 from grande_gnn.normalization import Normalizer
 
 __all__ = ["Material", "Tick", "work"]
@@ -40,14 +39,15 @@ class Material:
     X: NDArray[np.float32]
     codes: NDArray[np.int64]
     fingerprint: str
-    graph: Graph
+    graphs: Mapping[str, Graph]
 
     @classmethod
-    def of(cls, loaded: LoadedSet, plan: Plan) -> Material:
-        """Normalise the features and build the graph as the plan says, on this machine's GPU if it has one."""
+    def of(cls, loaded: LoadedSet, plan: Plan, graphs: Iterable[str]) -> Material:
+        """Normalise the features and build the graphs, on this machine's GPU if it has one."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
-        graph = build_graph(plan.graph, X, plan.n_neighbors, device=str(resolve_device("auto")))
-        return cls(X, loaded.codes, loaded.fingerprint, graph)
+        device = str(resolve_device("auto"))
+        built = {name: graph_of(name, X, plan.n_neighbors, device) for name in sorted(graphs)}
+        return cls(X, loaded.codes, loaded.fingerprint, built)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,30 +127,20 @@ def _train(
     ]
     progress = None if tick is None else lambda steps: tick(steps / epochs)
     n_classes = int(material.codes.max()) + 1
-    outcomes = train(material.X, material.graph, replicas, n_classes, settings, progress=progress)
+    outcomes = train(
+        material.X, material.graphs[first.graph or ""], replicas, n_classes, settings, progress=progress
+    )
     return [outcome.predictions for outcome in outcomes]
 
 
 def _transduce(
     material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
 ) -> Iterable[NDArray[np.int64]]:
-    """Systems answer for several folds at once, where nothing but the fold differs."""
-    pairs = zip(trials, splits, strict=True)
-    for trial, members in groupby(pairs, key=lambda pair: replace(pair[0], fold=0)):
-        system = make_system(
-            trial.system,
-            model=trial.model,
-            hidden=trial.hidden,
-            lr=trial.lr,
-            epochs=trial.epochs,
-            device=device,
-            random_state=trial.seed + trial.repetition,
-        )
-        labels = np.stack([split.labels for _, split in members])
-        for answer in system.transduce_folds(material.X, labels):
-            yield answer.codes
+    for trial, split in zip(trials, splits, strict=True):
+        system = make_system(trial.system, device=device, random_state=trial.seed + trial.repetition)
+        yield system.transduce_folds(material.X, split.labels[None])[0].codes
         if tick is not None:
-            tick(len(labels))
+            tick(1)
 
 
 @cache

@@ -14,7 +14,7 @@ from grande_gnn.experiments.paper import paper_features, paper_row
 from grande_gnn.experiments.plan import CENTRALITY, GRANDE, Plan, Trial
 from grande_gnn.experiments.scores import Scores, verdict
 from grande_gnn.experiments.statistics import paired_interval
-from grande_gnn.experiments.systems import available, system_trials
+from grande_gnn.experiments.systems import chosen, system_trials
 from grande_gnn.experiments.tables.evidence import Evidence
 from grande_gnn.experiments.tables.layout import Cell, Number, Table, Text
 
@@ -39,8 +39,8 @@ def _cells(plan: Plan, source: FeatureSet, width: int) -> dict[str, list[Trial]]
     row = paper_row(2, source.dataset, paper_features(source.features))
     sigma = float(row["sigma"]) if row else plan.sigma
     cells = {
-        name: list(system_trials(plan, source, name, model="appnp", hidden=width))
-        for name in available(plan, ("mgcn", "dgcg"))
+        name: list(system_trials(plan, source, name, model="appnp", width=width))
+        for name in chosen(plan, ("mgcn", "dgcg"))
     }
     cells[CENTRALITY] = list(plan.engine_trials(source, "appnp", [None], [width]))
     cells[GRANDE] = list(plan.engine_trials(source, "appnp", [sigma], [width]))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from grande_gnn.baselines import find_system
 from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.experiments.plan import GRANDE, Plan, Trial
 from grande_gnn.experiments.scores import Scores
 from grande_gnn.experiments.statistics import paired_interval
-from grande_gnn.experiments.systems import all_systems, available, models_of, system_trials, title_of
+from grande_gnn.experiments.systems import chosen, system_trials, title_of
 from grande_gnn.experiments.tables.evidence import Evidence
 from grande_gnn.experiments.tables.layout import Cell, Gap, Number, Table, Text
 
@@ -19,25 +20,21 @@ __all__ = ["pairs_table", "systems_table", "systems_trials"]
 def systems_trials(plan: Plan) -> Iterator[Trial]:
     """Every system, with both models where it has them, on every features file."""
     for source in plan.data:
-        for name in available(plan, all_systems()):
-            for model in models_of(name) or (None,):
-                yield from _cell(plan, source, name, model)
+        for name in chosen(plan):
+            for model in _models(name):
+                yield from system_trials(plan, source, name, model=model, width=plan.widths[-1])
 
 
-def _cell(plan: Plan, source: FeatureSet, name: str, model: str | None) -> Iterator[Trial]:
-    if name == GRANDE:
-        assert model is not None
-        return plan.engine_trials(source, model, [plan.sigma], plan.widths[-1:])
-    return system_trials(
-        plan, source, name, model=model, hidden=plan.widths[-1] if model == "appnp" else None
-    )
+def _models(name: str) -> tuple[str | None, ...]:
+    return find_system(name).models or (None,)
 
 
 def _better_model(evidence: Evidence, source: FeatureSet, name: str) -> tuple[Scores | None, str]:
     """The scores of the better of a system's models, and which that is."""
     found = []
-    for model in models_of(name) or (None,):
-        scores = evidence.scores(_cell(evidence.plan, source, name, model))
+    for model in _models(name):
+        trials = system_trials(evidence.plan, source, name, model=model, width=evidence.plan.widths[-1])
+        scores = evidence.scores(trials)
         if scores is not None:
             found.append((scores, (model or "").upper()))
     return max(found, key=lambda pair: pair[0].mean, default=(None, ""))
@@ -46,7 +43,7 @@ def _better_model(evidence: Evidence, source: FeatureSet, name: str) -> tuple[Sc
 def systems_table(evidence: Evidence) -> Table:
     """The paper's table 3 from the rows, its numbers beside ours."""
     plan = evidence.plan
-    names = available(plan, all_systems())
+    names = chosen(plan)
     rows: list[list[Cell]] = []
     for source in plan.data:
         paper = evidence.paper_row(3, source)
@@ -79,7 +76,7 @@ def pairs_table(evidence: Evidence) -> Table:
     for source in plan.data:
         ours, _ = _better_model(evidence, source, GRANDE)
         paper = evidence.paper_row(3, source)
-        for name in available(plan, all_systems()):
+        for name in chosen(plan):
             theirs, model = _better_model(evidence, source, name)
             if name == GRANDE or ours is None or theirs is None:
                 continue

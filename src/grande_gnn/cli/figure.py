@@ -35,6 +35,7 @@ def sigma(**options: Any) -> None:
 @data_options
 @graph_options
 @click.option("--sigma", type=float, default=0.2, show_default=True)
+@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--nodes", type=int, nargs=2, help="Two samples to show instead of a typical far and near one.")
 @device_option
 @seed_option
@@ -57,7 +58,7 @@ def degree(**options: Any) -> None:
         X = Normalizer.fit(loaded.X, options["normalize"]).transform(loaded.X)
         device = options["device"]
         graph = build_graph(options["graph"], X, options["neighbors"], device=str(resolve_device(device)))
-        labels = fold_labels(loaded.codes, paper_folds(loaded.codes)[0][0])
+        labels = fold_labels(loaded.codes, paper_folds(loaded.codes, options["folds"])[0][0])
         replicas = [Replica(labels=labels, degree=options["sigma"])]
         settings = Settings(lr=source.lr, device=device, seed=options["seed"])
         trained = train(X, graph, replicas, loaded.n_classes, settings, keep_models=True)[0].head_output

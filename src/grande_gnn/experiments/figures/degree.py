@@ -93,11 +93,13 @@ def pick_examples(
 
 def degree_figure(far: WorkedExample, near: WorkedExample, images: Sequence[Path], sigma: float) -> Any:
     """Draw both examples side by side; ``images`` are the files of all nodes, a missing one a grey tile."""
-    figure = new_figure(TEXT_WIDTH, 3.9)
+    figure = new_figure(TEXT_WIDTH, 3.5, layout="none")
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        panels = figure.subplots(1, 2)
+        panels = figure.subplots(
+            1, 2, gridspec_kw={"left": 0.01, "right": 0.99, "bottom": 0.13, "top": 0.93, "wspace": 0.02}
+        )
         for panel, example, title in zip(
             panels, (far, near), ("1: farther neighbours", "2: closer neighbours"), strict=True
         ):
@@ -113,14 +115,14 @@ def _draw(panel: Any, example: WorkedExample, images: Sequence[Path], sigma: flo
         angles, example.neighbours, example.distances, example.penalties, strict=True
     ):
         # Thumbnails need room: the drawn length is the distance on top of a fixed part.
-        end = (0.62 + 0.38 * rho) * np.array([np.cos(angle), np.sin(angle)])
+        end = (0.6 + 0.4 * rho) * np.array([np.cos(angle), np.sin(angle)])
         panel.plot([0, end[0]], [0, end[1]], color="0.55", linewidth=1, zorder=1)
         _thumbnail(panel, images[node], end, "0.3")
         below = end[1] <= 0.3
         panel.annotate(
             f"ρ′ = {rho:.2f}\n1/f = {penalty:.2f}",
             end,
-            xytext=(0, -15 if below else 15),
+            xytext=(0, -19 if below else 19),
             textcoords="offset points",
             ha="center",
             va="top" if below else "bottom",
@@ -135,7 +137,7 @@ def _draw(panel: Any, example: WorkedExample, images: Sequence[Path], sigma: flo
         fontsize=7.5,
         linespacing=1.4,
     )
-    panel.set(xlim=(-1.3, 1.3), ylim=(-1.45, 1.45), xticks=[], yticks=[], aspect="equal")
+    panel.set(xlim=(-1.25, 1.25), ylim=(-1.2, 1.25), xticks=[], yticks=[])
     for spine in panel.spines.values():
         spine.set_visible(False)
 
@@ -143,7 +145,7 @@ def _draw(panel: Any, example: WorkedExample, images: Sequence[Path], sigma: flo
 def _thumbnail(panel: Any, path: Path, where: NDArray[np.float64], frame: str) -> None:
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
-    box = OffsetImage(_square(path), zoom=0.24)
+    box = OffsetImage(_square(path), zoom=0.32)
     panel.add_artist(
         AnnotationBbox(
             box, tuple(where), pad=0.08, bboxprops={"edgecolor": frame, "linewidth": 1.4}, zorder=2

@@ -37,7 +37,8 @@ def sigma_figure(evidence: Evidence) -> Any:
         panels = figure.subplots(len(evidence.plan.models), 1, sharex=True, squeeze=False)[:, 0]
         for panel, model in zip(panels, evidence.plan.models, strict=True):
             _draw(panel, evidence, model)
-        panels[-1].set_xlabel("σ")
+        over = "repetitions" if evidence.plan.repeats > 1 else "folds"
+        panels[-1].set_xlabel(f"σ   (shaded: ± deviation over {over})")
         handles, names = panels[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
     return figure

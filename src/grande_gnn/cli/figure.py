@@ -45,31 +45,31 @@ def degree(**options: Any) -> None:
     APPNP is trained on the first fold's labels, and distances are those of its outputs before propagation, as
     in the paper. Thumbnails are read beside the features file, where it says the images lie.
     """
-    from grande_gnn.engine import Replica, Settings, resolve_device, train
     from grande_gnn.experiments.datasets import find_feature_sets, load_feature_set
     from grande_gnn.experiments.figures import write_figure
-    from grande_gnn.experiments.figures.degree import degree_figure, edge_distances, pick_examples, work_out
-    from grande_gnn.experiments.protocol import fold_labels, paper_folds
-    from grande_gnn.graph import build_graph
-    from grande_gnn.normalization import Normalizer
+    from grande_gnn.experiments.figures.degree import (
+        degree_figure,
+        learned_distances,
+        pick_examples,
+        work_out,
+    )
+    from grande_gnn.experiments.plan import Plan
 
+    names = ("graph", "normalize", "sigma", "folds", "seed")
+    sigma = options["sigma"]
     for source in find_feature_sets(options["data"], options["datasets"], options["features"]):
+        plan = Plan(
+            data=(source,), n_neighbors=options["neighbors"], **{name: options[name] for name in names}
+        )
         loaded = load_feature_set(source)
-        X = Normalizer.fit(loaded.X, options["normalize"]).transform(loaded.X)
-        device = options["device"]
-        graph = build_graph(options["graph"], X, options["neighbors"], device=str(resolve_device(device)))
-        labels = fold_labels(loaded.codes, paper_folds(loaded.codes, options["folds"])[0][0])
-        replicas = [Replica(labels=labels, degree=options["sigma"])]
-        settings = Settings(lr=source.lr, device=device, seed=options["seed"])
-        trained = train(X, graph, replicas, loaded.n_classes, settings, keep_models=True)[0].head_output
-        assert trained is not None
-        distances = edge_distances(trained, graph)
-        examples = pick_examples(distances, graph, options["sigma"])
+        graph, distances = learned_distances(loaded, plan, options["device"])
         if options["nodes"]:
-            far, near = (work_out(distances, graph, options["sigma"], node) for node in options["nodes"])
-            examples = (far, near) if far.s >= near.s else (near, far)
+            chosen = [work_out(distances, graph, sigma, node) for node in options["nodes"]]
+            near, far = sorted(chosen, key=lambda example: example.s)
+        else:
+            far, near = pick_examples(distances, graph, sigma)
         images = [source.path.parent / name for name in loaded.files]
-        figure = degree_figure(*examples, images, options["sigma"])
+        figure = degree_figure(far, near, images, sigma)
         _say(write_figure(figure, options["out"], f"degree-{source.dataset}-{source.features}"))
 
 

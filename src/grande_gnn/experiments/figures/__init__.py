@@ -21,13 +21,13 @@ STYLE: Any = {
 }
 
 
-def new_figure(width: float, height: float, layout: str = "constrained") -> Any:
+def new_figure(width: float, height: float, *, constrained: bool = True) -> Any:
     """An empty figure of that many inches, to be drawn inside ``matplotlib.rc_context(STYLE)``."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingDependencyError('figures need matplotlib: pip install "grande-gnn[plot]"') from None
-    return Figure(figsize=(width, height), layout=layout)
+    return Figure(figsize=(width, height), layout="constrained" if constrained else None)
 
 
 def write_figure(figure: Any, folder: Path, name: str) -> list[Path]:

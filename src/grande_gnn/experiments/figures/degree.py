@@ -16,11 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.degree import LOG_PENALTY_CAP
+from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.experiments.datasets import LoadedSet
 from grande_gnn.experiments.figures import STYLE, new_figure
+from grande_gnn.experiments.plan import Plan
+from grande_gnn.experiments.protocol import fold_labels, paper_folds
+from grande_gnn.experiments.work import Material
 from grande_gnn.graph import Graph
 
-__all__ = ["TEXT_WIDTH", "WorkedExample", "degree_figure", "edge_distances", "pick_examples", "work_out"]
+__all__ = [
+    "TEXT_WIDTH",
+    "WorkedExample",
+    "degree_figure",
+    "edge_distances",
+    "learned_distances",
+    "pick_examples",
+    "work_out",
+]
 
 TEXT_WIDTH = 6.3
 """Inches: the text width of the paper's style."""
@@ -43,6 +56,20 @@ class WorkedExample:
     n_neighbours: int
     s: float
     degree: float
+
+
+def learned_distances(
+    loaded: LoadedSet, plan: Plan, device: str = "auto"
+) -> tuple[Graph, NDArray[np.float64]]:
+    """The graph of a features file and ρ′ of its edges in the output of APPNP's head, trained on the first fold."""
+    material = Material.of(loaded, plan, [plan.graph])
+    graph = material.graphs[plan.graph]
+    labels = fold_labels(loaded.codes, paper_folds(loaded.codes, plan.folds)[0][0])
+    settings = Settings(lr=plan.lr or loaded.source.lr, epochs=plan.epochs, device=device, seed=plan.seed)
+    replica = Replica(labels=labels, degree=plan.sigma)
+    outcome = train(material.X, graph, [replica], loaded.n_classes, settings, keep_models=True)[0]
+    assert outcome.head_output is not None
+    return graph, edge_distances(outcome.head_output, graph)
 
 
 def edge_distances(h: NDArray[np.floating[Any]], graph: Graph) -> NDArray[np.float64]:
@@ -93,7 +120,7 @@ def pick_examples(
 
 def degree_figure(far: WorkedExample, near: WorkedExample, images: Sequence[Path], sigma: float) -> Any:
     """Draw both examples side by side; ``images`` are the files of all nodes, a missing one a grey tile."""
-    figure = new_figure(TEXT_WIDTH, 3.5, layout="none")
+    figure = new_figure(TEXT_WIDTH, 3.5, constrained=False)
     import matplotlib
 
     with matplotlib.rc_context(STYLE):

@@ -23,7 +23,7 @@ def save_blobs(folder: Path, name: str, n_classes: int = 3, per_class: int = 12,
 
 
 @pytest.fixture
-def blobs():
+def save_toy():
     """The function that writes a small features file."""
     return save_blobs
 

@@ -36,9 +36,9 @@ def n_rows(path):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def test_ten_kills_at_random_moments(tmp_path, blobs):
+def test_ten_kills_at_random_moments(tmp_path, save_toy):
     data, rng = tmp_path / "data", random.Random(0)
-    blobs(data / "blobs", "a", n_classes=4, per_class=40)
+    save_toy(data / "blobs", "a", n_classes=4, per_class=40)
     assert start(data, tmp_path / "whole").wait() == 0
     rows = tmp_path / "parts" / "rows.jsonl"
     for _ in range(10):

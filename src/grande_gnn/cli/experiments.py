@@ -36,6 +36,7 @@ data_options = chain(
     click.option("--datasets", multiple=True, metavar="NAME", help="Only these; repeat for several."),
     click.option("--features", multiple=True, metavar="NAME", help="Only these; repeat for several."),
 )
+"""Which features to use and where results go."""
 
 run_options = chain(
     click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True),
@@ -63,6 +64,7 @@ run_options = chain(
         help="Processes of the local runner; one uses all cores.",
     ),
 )
+"""What is trained, how, and where."""
 
 
 def make_plan(options: dict[str, Any], **changes: Any) -> Plan:

@@ -18,12 +18,17 @@ device_option = click.option(
     show_default=True,
     help="Where to compute.",
 )
+"""``--device``."""
+
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
 )
+"""``--seed``."""
 
 
 def chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several decorators as one, in the order of ``--help``."""
+
     def apply(function: Any) -> Any:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -46,6 +51,8 @@ graph_options = chain(
         help="What is done to the features first.",
     ),
 )  # fmt: skip
+"""``--graph``, ``--neighbors`` and ``--normalize``."""
+
 model_options = chain(
     click.option("--model", type=click.Choice(["appnp", "sgc"]), default="appnp", show_default=True),
     click.option(
@@ -54,6 +61,7 @@ model_options = chain(
     ),
     click.option("--lr", type=float, default=1e-3, show_default=True, help="Learning rate (the paper: 1e-2 on CUB200)."),
 )  # fmt: skip
+"""``--model``, ``--hidden`` and ``--lr``."""
 
 
 @contextmanager

@@ -113,7 +113,8 @@ class Head:
 
     def _stack(self, drawn: Sequence[Weights], name: str) -> Tensor:
         """One parameter of several replicas as (R, …); what they share is sent to the device once."""
-        sent = {id(w): torch.from_numpy(w[name]).to(self.device) for w in drawn}
+        distinct = {id(w): w for w in drawn}
+        sent = {key: torch.from_numpy(w[name]).to(self.device) for key, w in distinct.items()}
         return torch.stack([sent[id(w)] for w in drawn])
 
     def _side_by_side(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:

@@ -78,6 +78,12 @@ def _fit(model: Model, settings: Settings, n_replicas: int, progress: Progress |
 
 def _outcomes(model: Model, n_replicas: int, keep_models: bool) -> Iterator[Outcome]:
     Z, H, degree = model.evaluate()
+    lost = int((~Z.isfinite()).flatten(1).any(1).sum())
+    if lost:
+        raise InvalidInputError(
+            "the training left the range of float32, so the features or lr are too large: normalise the features "
+            f"(center-l2) or lower lr; got {lost} of {n_replicas} trainings with infinite or NaN logits"
+        )
     predictions = Z.argmax(-1).cpu().numpy()
     for r in range(n_replicas):
         if keep_models:
@@ -127,8 +133,9 @@ def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes
             raise InvalidInputError(f"label codes must be below n_classes={n_classes}; got {labels.max()}")
 
 
-def resolve_device(device: str) -> torch.device:
+def resolve_device(device: str | torch.device) -> torch.device:
     """``"auto"`` is CUDA where there is one; asking for CUDA where there is none is an error."""
+    device = str(device)
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.startswith("cuda") and not torch.cuda.is_available():

@@ -34,8 +34,11 @@ SIGMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 DEFAULT_SIGMA = 0.2
 """The paper's default."""
 
-CENTRALITY, GRANDE = "centrality", "grande"
-"""The two degrees on the plan's own graph; every other system's name is one of ``grande_gnn.baselines``."""
+CENTRALITY = "centrality"
+"""The system that is degree centrality on the plan's own graph."""
+
+GRANDE = "grande"
+"""The system that is the GRaNDe degree on the plan's own graph; others are in ``grande_gnn.baselines``."""
 
 
 DataName = tuple[str, str]

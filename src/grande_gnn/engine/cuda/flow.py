@@ -11,6 +11,7 @@ from torch import Tensor
 
 from grande_gnn.degree import LOG_PENALTY_CAP
 from grande_gnn.engine.cuda import graph_kernels as kernels
+from grande_gnn.engine.kernels import penalty_rate
 from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.plan import Replica, Settings
 from grande_gnn.graph import Graph
@@ -80,7 +81,7 @@ class TritonFlow:
     def _tiles(self) -> tuple[tuple[int, int], dict[str, int]]:
         """Grid and block of the kernels that sum over the classes of a replica."""
         CB = triton.next_power_of_2(self.c)
-        RB = max(1, min(triton.next_power_of_2(self.R), 512 // CB))
+        RB = max(1, min(triton.next_power_of_2(self.R), 256 // CB))
         return (self.n, triton.cdiv(self.R, RB)), {
             "RB": RB,
             "CB": CB,
@@ -113,7 +114,7 @@ class TritonFlow:
             kernels.pair_distances[grid](
                 self.H, self.rho, largest, self.pair_ptr, self.right, RC, self.R, self.c, **block
             )
-            self.rate.copy_(torch.where(largest > 0, 1 / (largest * self.sigma), 0.0))
+            self.rate.copy_(penalty_rate(largest, self.sigma))
         block = min(128, triton.next_power_of_2(self.R))
         kernels.degree_forward[(self.n, triton.cdiv(self.R, block))](
             self.rho, self.rate, self.uses, self._delta, self.D, self.indptr, self.entry_pair,

@@ -90,12 +90,10 @@ class TritonMLPHead(MLPHead):
         }
         self._nothing = torch.empty(1, dtype=torch.int8, device=self.device)
         self._precision = "tf32" if settings.precision == "tf32" else "ieee"
-        self._blocks = {
-            "BN": 64,
-            "BH": 64 if self.c <= 64 else 32,
-            "BC": max(16, triton.next_power_of_2(self.c)),
-        }
-        self._forward_blocks = self._blocks | {"BC": min(128, self._blocks["BC"])}
+        # Block sizes: the best of those tried on an H200 (docs/performance.md).
+        BC = max(16, triton.next_power_of_2(self.c))
+        self._forward_blocks = {"BN": 64, "BH": 32, "BC": min(128, BC), "num_warps": 8 if BC <= 64 else 4}
+        self._blocks = {"BN": 32, "BH": 64 if BC <= 64 else 32, "BC": BC, "num_warps": 4}
         # Enough programs to fill the device; the parts are summed afterwards.
         longest = max(map(len, self.runs))
         units = triton.cdiv(self.h, self._blocks["BH"]) * longest

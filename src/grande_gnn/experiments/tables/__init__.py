@@ -31,6 +31,7 @@ TABLES: Mapping[int, TablePlan] = {
     2: TablePlan(neurons_trials, {"table2": neurons_table}, widths=NEURONS),
     3: TablePlan(systems_trials, {"table3": systems_table, "table3-pairs": pairs_table}),
 }
+"""The paper's tables by number."""
 
 _FACES = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
 

@@ -126,6 +126,7 @@ class Gap:
 
 
 Cell = Text | Number | Gap
+"""Anything that can stand in a table."""
 
 
 @dataclass(frozen=True)

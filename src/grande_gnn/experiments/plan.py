@@ -45,7 +45,7 @@ DataName = tuple[str, str]
 """(dataset, features): which features file."""
 
 Kind = tuple[str, str, str, str]
-"""(dataset, features, graph, model) of what the engine trains, (dataset, features, system, "") of the rest."""
+"""(dataset, features, graph, model and width) of what the engine trains, (dataset, features, system, "") else."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ class Trial:
     @property
     def kind(self) -> Kind:
         """What the cost of a trial depends on: trials of one kind can be trained together."""
-        return *self.data, self.graph or self.system, self.model or ""
+        network = f"{self.model} {self.hidden}" if self.uses_engine else ""
+        return *self.data, self.graph or self.system, network
 
 
 @dataclass(frozen=True)

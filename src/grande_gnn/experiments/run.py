@@ -25,8 +25,8 @@ class Forecast:
     priced by its ``weight`` relative to those that were.
     """
 
-    left: Counter[Kind]
-    """Trials of each kind at the start."""
+    counts: Counter[Kind]
+    """Trials of each kind."""
     weight: Mapping[Kind, float]
     start: float = field(default_factory=time.perf_counter)
     done: float = 0.0
@@ -42,7 +42,7 @@ class Forecast:
     @property
     def total(self) -> int:
         """All trials of this run."""
-        return sum(self.left.values())
+        return sum(self.counts.values())
 
     @property
     def elapsed(self) -> float:
@@ -56,7 +56,7 @@ class Forecast:
         if not busy or not weighed:
             return None
         work_left = 0.0
-        for kind, count in self.left.items():
+        for kind, count in self.counts.items():
             seen = self._trials.get(kind, 0.0)
             price = self._seconds[kind] / seen if seen else self.weight[kind] * busy / weighed
             work_left += max(0.0, count - seen) * price
@@ -90,9 +90,7 @@ def run(
 ) -> None:
     """Train what the store does not have yet; a batch's rows are on disk before the next one's begin."""
     for loaded in sets.values():
-        paper_folds(
-            loaded.codes, plan.folds
-        )  # a plan that cannot be cut is refused before anything is trained
+        paper_folds(loaded.codes, plan.folds)  # raises before anything is trained
     store.refuse_changed({source.name: loaded.fingerprint for source, loaded in sets.items()})
     todo = [trial for trial in dict.fromkeys(trials) if trial not in store.finished]
     graphs: dict[DataName, set[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -114,7 +114,7 @@ class Gap:
 
     def latex(self) -> str:
         """The same in mathematical minus signs."""
-        return self.markdown().replace("–", "--").replace("-", "$-$") if self.difference else "--"
+        return self.markdown().replace("-", "$-$") if self.difference else "--"
 
     def csv(self, name: str) -> dict[str, str]:
         """Mean and both ends."""
@@ -153,8 +153,8 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _pipes(cells: object) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"  # type: ignore[attr-defined]
+def _pipes(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def to_csv(table: Table) -> str:
@@ -185,8 +185,8 @@ def to_latex(table: Table) -> str:
     columns = table.latex_columns or "l" * table.n_groups + "|" + "c" * (len(table.columns) - table.n_groups)
     titles = " & ".join(rf"\textbf{{{escape(title)}}}" for title in table.columns.values()) + r" \\"
     body = "\n".join(_latex_rows(table))
-    notes = "".join(rf"\\[2pt]\footnotesize {escape(note)}" + "\n" for note in table.notes)
-    notes = rf"\parbox{{\textwidth}}{{\raggedright{notes[len(chr(92) * 2 + '[2pt]') :]}}}" if notes else ""
+    notes = "\\\\[2pt]\n".join(escape(note) for note in table.notes)
+    notes = rf"\parbox{{\textwidth}}{{\raggedright\footnotesize {notes}}}" if notes else ""
     return (
         f"{_PREAMBLE}\\begin{{table*}}[!t]\n\\centering\n\\caption{{{escape(table.caption)}}}\n"
         f"\\resizebox{{\\textwidth}}{{!}}{{\n\\begin{{tabular}}{{{columns}}}\n\\hline\n"
@@ -224,9 +224,10 @@ def _latex_rows(table: Table) -> list[str]:
 
 
 _SPECIAL = {"%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "σ": r"$\sigma$", "δ": r"$\delta$", "±": r"$\pm$"}
-_SPECIAL |= {"−": "$-$", "–": "--", "·": r"$\cdot$", "…": r"\ldots{}", "′": "$'$"}
+_SPECIAL |= {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "^": r"\^{}", "~": r"\~{}"}
+_SPECIAL |= {"−": "$-$", "–": "--", "…": r"\ldots{}", "’": "'"}
 
 
 def escape(text: str) -> str:
-    """Plain text for LaTeX."""
-    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+    """Plain text for LaTeX; a letter its standard fonts lack becomes a question mark."""
+    return "".join(_SPECIAL.get(letter, letter if ord(letter) < 0x180 else "?") for letter in text)

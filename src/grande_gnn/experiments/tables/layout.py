@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from grande_gnn.experiments.scores import Scores
@@ -48,6 +48,8 @@ class Number:
     """A relative gain: signed, with a per cent sign."""
     bold: bool = False
     blue: bool = False
+    mean_only: bool = False
+    """Whether LaTeX leaves the deviation out, as the paper does in tables 2 and 3."""
 
     @classmethod
     def of(
@@ -79,14 +81,16 @@ class Number:
         return shown
 
     def latex(self) -> str:
-        """Ours as the paper prints it, the paper's and the difference small and grey behind."""
-        shown = self._ours(r" $\pm$ ", r"\%").replace("–", "--")
-        shown = rf"\textbf{{{shown}}}" if self.bold else shown
-        shown = rf"\textcolor{{DarkBlue}}{{{shown}}}" if self.blue else shown
-        shown += rf"$^{{\mathrm{{{self.suffix}}}}}$" if self.suffix else ""
+        """Ours as the paper prints it; the paper's and the difference below it in grey."""
+        shown = replace(self, std=None) if self.mean_only else self
+        text = shown._ours(r" $\pm$ ", r"\%").replace("–", "--").replace("-", "$-$")
+        text = rf"\textbf{{{text}}}" if self.bold else text
+        text = rf"\textcolor{{DarkBlue}}{{{text}}}" if self.blue else text
+        text += rf"$^{{\mathrm{{{self.suffix[0]}}}}}$" if self.suffix else ""
         if self.paper:
-            shown += rf" {{\scriptsize\color{{gray}}{self.paper}\,({self._gap() or '--'})}}"
-        return shown
+            gap = self._gap().replace("-", "$-$") or "--"
+            text = rf"\shortstack{{{text}\\\footnotesize\color{{gray}}{self.paper} ({gap})}}"
+        return text
 
     def csv(self, name: str) -> dict[str, str]:
         """Full precision, each part in its own column."""
@@ -186,10 +190,10 @@ def to_latex(table: Table) -> str:
     titles = " & ".join(rf"\textbf{{{escape(title)}}}" for title in table.columns.values()) + r" \\"
     body = "\n".join(_latex_rows(table))
     notes = "\\\\[2pt]\n".join(escape(note) for note in table.notes)
-    notes = rf"\parbox{{\textwidth}}{{\raggedright\footnotesize {notes}}}" if notes else ""
+    notes = rf"\vspace{{4pt}}\parbox{{\textwidth}}{{\raggedright\scriptsize {notes}}}" if notes else ""
     return (
-        f"{_PREAMBLE}\\begin{{table*}}[!t]\n\\centering\n\\caption{{{escape(table.caption)}}}\n"
-        f"\\resizebox{{\\textwidth}}{{!}}{{\n\\begin{{tabular}}{{{columns}}}\n\\hline\n"
+        f"{_PREAMBLE}\\begin{{table*}}[!t]\n\\centering\n\\caption{{{escape(table.caption)}}}\n\\vspace{{4pt}}\n"
+        f"\\resizebox{{\\ifdim\\width>\\textwidth\\textwidth\\else\\width\\fi}}{{!}}{{%\n\\begin{{tabular}}{{{columns}}}\n\\hline\n"
         f"{table.latex_header or titles}\n\\hline\\hline\n{body}\n\\hline\n\\end{{tabular}}\n}}\n{notes}\n\\end{{table*}}\n"
     )
 

@@ -71,7 +71,7 @@ def neurons_table(evidence: Evidence) -> Table:
             "sigma": "σ",
         },
         rows=rows,
-        n_groups=2,
+        n_groups=3,
         notes=notes + evidence.notes(),
         latex_columns="l|l|c|" + "c" * (len(names) - 1) + "|cc",
     )
@@ -91,7 +91,7 @@ def _rows(
                 Text(evidence.title(source)),
                 Text(source.features),
                 Text(str(width)),
-                *(replace(number, bold=number.value == max(known, default=None)) for number in numbers),
+                *(replace(n, bold=n.value == max(known, default=None), mean_only=True) for n in numbers),
                 Text(f"{sigma:g}"),
             ]
         )

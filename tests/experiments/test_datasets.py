@@ -112,3 +112,11 @@ def test_the_real_sets():
     assert loaded["flowers17"].paper is DATASETS["flowers17"]
     assert loaded["corel5k"].paper is None
     assert "4,999" in loaded["corel5k"].note
+
+
+def test_the_documentation_names_every_dataset():
+    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for dataset in DATASETS.values():
+        start = f"| `{dataset.name}` | {dataset.title} | {dataset.classes} | {dataset.paper_images:,} |"
+        assert start in text
+        assert all(f"{count:,}" in text.split(start)[1].splitlines()[0] for count in dataset.source_images)

@@ -168,8 +168,8 @@ def _environment() -> Row:
     }  # fmt: skip
 
 
-def _show(row: Row) -> None:
-    verdict = "met" if row["ratio"] >= row["target"] else "MISSED"
+def _show(row: Row, quick: bool) -> None:
+    verdict = "not judged" if quick else "met" if row["ratio"] >= row["target"] else "MISSED"
     print(f"{row['what']:16} {row['size']:28} {row['seconds']:8.2f} s   {row['other']:24}", end="")
     print(f" {row['other_seconds']:9.2f} s   {row['ratio']:6.1f} x (>= {row['target']}: {verdict})", end="")
     if "accuracy" in row:
@@ -197,11 +197,11 @@ def main() -> None:
     with threadpool_limits(threads):
         rows += neighbours(*((1000, 256, 50) if quick else (5000, 2048, 200)), threads)
     for row in rows:
-        _show(row)
+        _show(row, quick)
     repetitions, epochs, timed = (2, 20, 1) if quick else (5, 200, options.trainings)
     for model in ("sgc", "appnp"):
         rows += trainings(model, repetitions, epochs, timed, threads, options.features)
-        _show(rows[-1])
+        _show(rows[-1], quick)
     if not quick:
         options.csv.parent.mkdir(parents=True, exist_ok=True)
         with options.csv.open("w", newline="") as file:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Self
 
@@ -54,7 +57,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     precision : ``"tf32"`` or ``"highest"``; matters on CUDA only.
     memory_limit : bytes the training may use; ``None`` for most of what is free.
     context : more samples, without labels, that always belong to the graph; rows that are in X already are
-        not added twice. See :mod:`grande_gnn.model_selection`.
+        not added again. See :mod:`grande_gnn.model_selection`.
     random_state : seed of initial weights and dropout.
 
     Attributes
@@ -133,7 +136,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers)
             instead of neighbours searched in X.
         """
-        settings = self._settings()
+        settings = self._settings(self._seed())
         spec = self._degree_spec()
         X_array = self._checked(X, reset=True)
         codes, self.classes_ = self._checked_labels(y, len(X_array))
@@ -158,11 +161,12 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         self.reached_ = self.graph_.reached_from(codes >= 0)
         return self
 
-    def _settings(self) -> Settings:
+    def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):
-            seed = int(self.random_state)
-        else:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _settings(self, seed: int = 0) -> Settings:
         return Settings(
             self.model, self.n_hops, self.alpha, self.dropout, self.weight_decay, self.epochs, self.lr,
             self.detach, self.device, self.precision, self.memory_limit, seed,
@@ -176,19 +180,22 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         return sigma if self.degree == "grande" else "centrality"
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
-        array = validate_data(self, X, reset=reset, dtype=np.float32, ensure_all_finite=True)
-        return np.ascontiguousarray(array) + np.float32(0)  # −0 becomes 0: equal rows have equal bytes
+        with _our_errors(), np.errstate(over="ignore"):
+            array = validate_data(self, X, reset=reset, dtype=np.float32, ensure_all_finite=False)
+        return check_features(array, name="X") + np.float32(0)  # −0 becomes 0: equal rows have equal bytes
 
     def _checked_labels(self, y: Any, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
         if y is None:
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        labels = column_or_1d(as_label_array(y), warn=True)
+        with _our_errors():
+            labels = column_or_1d(as_label_array(y), warn=True)
         if labels.dtype.kind == "f" and np.isinf(labels).any():
             raise InvalidInputError("Input y contains infinity: labels must be finite; got infinity")
         codes, classes = encode_labels(labels, n)
-        check_classification_targets(classes)
+        with _our_errors():
+            check_classification_targets(classes)
         if len(classes) == 1 and classes.dtype.kind in "if" and (codes < 0).any():
             warnings.warn(
                 f"only one class is labelled ({classes[0]}), so every sample gets it; if -1 is a class of yours, rename "
@@ -208,7 +215,12 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidInputError(
                 f"context must have the features of X: {X.shape[1]} columns; got {more.shape[1]}"
             )
-        more = more[_matching_rows(more, X) < 0]
+        left = Counter(row.tobytes() for row in X)  # a copy beyond those in X is a sample of its own
+        extra = []
+        for row in more:
+            extra.append(left[row.tobytes()] <= 0)
+            left[row.tobytes()] -= 1
+        more = more[extra]
         return np.vstack([X, more]), np.concatenate([codes, np.full(len(more), -1)])
 
     # -- answers --------------------------------------------------------------------------------------
@@ -261,6 +273,15 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         from grande_gnn.persistence import load_classifier
 
         return load_classifier(cls, folder)
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    """scikit-learn's checks in scikit-learn's words, but as one line and an error of ours."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInputError(" ".join(str(error).split())) from None
 
 
 def _matching_rows(rows: NDArray[np.float32], among: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -16,12 +16,15 @@ trainings at once with a hand-written gradient; the tests hold the two together.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from grande_gnn.graph import Graph
 from grande_gnn.validation import check_sigma
+
+if TYPE_CHECKING:
+    from grande_gnn.graph import Graph
 
 __all__ = ["LOG_PENALTY_CAP", "degree_centrality", "grande_degree"]
 
@@ -48,6 +51,7 @@ def grande_degree(h: Tensor, graph: Graph, sigma: float = 0.2, *, detach: bool =
 
     Examples
     --------
+    >>> from grande_gnn import Graph
     >>> graph = Graph.from_edges([0, 1], [1, 2], n_nodes=3)
     >>> grande_degree(torch.tensor([[0.0], [0.0], [1.0]]), graph, sigma=1.0).tolist()
     [3.0, 4.572760581970215, 3.8591408729553223]

@@ -11,8 +11,8 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -50,10 +50,8 @@ class FeaturesFile:
 def load_features(path: str | os.PathLike[str]) -> FeaturesFile:
     """Read a features ``.npz`` and check it; integer labels with ``classes`` become names."""
     arrays = _read(path, "features", needs=("features",))
-    try:
+    with _naming(path):
         features = check_features(arrays["features"])
-    except InvalidInputError as error:
-        raise FileFormatError(f"{path}: {error}") from None
     n = len(features)
     files = arrays.get("files")
     files = np.array([str(i) for i in range(n)]) if files is None else np.asarray(files, dtype=str)
@@ -87,7 +85,9 @@ def save_features(path: str | os.PathLike[str], content: FeaturesFile) -> None:
 
 def load_lists(path: str | os.PathLike[str]) -> NDArray[np.int32]:
     """Read ranked lists."""
-    return check_lists(_read(path, "ranked lists", needs=("lists",))["lists"])
+    lists = _read(path, "ranked lists", needs=("lists",))["lists"]
+    with _naming(path):
+        return check_lists(lists)
 
 
 def save_lists(path: str | os.PathLike[str], lists: NDArray[np.int32]) -> None:
@@ -99,8 +99,15 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     """Read a graph; one that is not symmetric or lacks self-loops is completed."""
     arrays = _read(path, "graph", needs=("indptr", "indices"))
     indptr, indices = arrays["indptr"], arrays["indices"]
-    n = len(indptr) - 1
     try:
+        if (
+            not all(array.ndim == 1 and array.dtype.kind in "iu" for array in (indptr, indices))
+            or len(indptr) < 2
+        ):
+            raise TypeError(
+                f"arrays of shape {indptr.shape} and {indices.shape}, {indptr.dtype} and {indices.dtype}"
+            )
+        n = len(indptr) - 1
         matrix = sp.csr_matrix((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(n, n))
         matrix.check_format(full_check=True)
     except (ValueError, TypeError, IndexError) as error:
@@ -120,7 +127,7 @@ def _read(path: str | os.PathLike[str], what: str, *, needs: tuple[str, ...]) ->
         raise FileFormatError(f"not a .npz {what} file: write one with numpy.savez; got {path}")
     try:
         with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+            arrays = {name: np.asarray(archive[name]) for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FileFormatError(
             f"{path} is not a readable {what} file: write it again with numpy.savez, without pickled objects; "
@@ -132,6 +139,15 @@ def _read(path: str | os.PathLike[str], what: str, *, needs: tuple[str, ...]) ->
             f"{path} has no array '{missing[0]}', so it is not a {what} file; got {', '.join(sorted(arrays)) or 'nothing'}"
         )
     return arrays
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say which file holds what is wrong."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise FileFormatError(f"{path}: {error}") from None
 
 
 def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:

@@ -1,8 +1,9 @@
 """New samples join a fitted graph through their neighbours; everything fitted stays as it is.
 
-A new sample x is joined to those of its k − 1 nearest fitted samples j that would list it — x is no
-farther from j than the last of j's own k − 1 neighbours — and if there is none, to its nearest. Its head output, degree
-and diffusion follow the same equations as those of a fitted sample, with the fitted states frozen:
+A new sample x is joined to those of its k − 1 nearest fitted samples j that would list it — x is nearer to
+j than the last of j's own k − 1 neighbours, or j has fewer — and if there is none, to its nearest: as the last
+row of the data it would have had just these reciprocal neighbours. Its head output, degree and diffusion follow
+the same equations as those of a fitted sample, with the fitted states frozen:
 
     z⁽ᵗ⁺¹⁾ = (1 − α) d_x (Σ_j d_j Z⁽ᵗ⁾_j + d_x z⁽ᵗ⁾) + α h_x,         d = δ^(−½)
 
@@ -46,8 +47,10 @@ class Joins:
 
 
 def last_listed_distance(X: NDArray[np.float32], lists: NDArray[np.int32], n_neighbors: int) -> Float:
-    """How far the last of the first ``n_neighbors`` entries of each list is (0 if it is the sample itself)."""
-    last = torch.from_numpy(lists[:, min(n_neighbors, lists.shape[1]) - 1].astype(np.int64))
+    """How near each sample's list is closed: the distance of its last entry, or infinity while it has room."""
+    if lists.shape[1] < n_neighbors:
+        return np.full(len(X), np.inf)
+    last = torch.from_numpy(lists[:, n_neighbors - 1].astype(np.int64))
     return pair_distances(torch.from_numpy(X), torch.arange(len(X)), last).numpy()
 
 
@@ -56,6 +59,7 @@ def join(new: NDArray[np.float32], fitted: NDArray[np.float32], radius: Float, n
     k = min(max(1, n_neighbors - 1), len(fitted))
     keep = min(len(fitted), k + 16)
     reference = torch.from_numpy(fitted)
+    everyone = torch.arange(len(fitted))
     center = reference.double().mean(0)
     centred = reference.double() - center
     squares = centred.square().sum(1)
@@ -64,21 +68,31 @@ def join(new: NDArray[np.float32], fitted: NDArray[np.float32], radius: Float, n
     block = max(1, 2**24 // max(1, len(fitted)))
     for start in range(0, len(new), block):
         x = torch.from_numpy(new[start : start + block])
-        near = (
-            torch.addmm(squares, x.double() - center, centred.T, alpha=-2).topk(keep, largest=False).indices
-        )
-        both = torch.cat([reference, x])
-        left = torch.arange(len(fitted), len(both)).repeat_interleave(keep)
-        distance = pair_distances(both, left, near.flatten()).view_as(near).numpy()
-        order = np.lexsort((near.numpy(), distance), axis=1)[:, :k]
-        near_k = np.take_along_axis(near.numpy(), order, axis=1)
-        distance = np.take_along_axis(distance, order, axis=1)
-        wanted = distance <= radius[near_k]
+        moved = x.double() - center
+        values, found = torch.addmm(squares, moved, centred.T, alpha=-2).topk(keep, largest=False)
+        near, distance = _nearest(x, reference, found, k)
+        # Where more than were kept may be tied at the end of the list, only measuring everyone is sure.
+        error = 1e-12 * (moved.square().sum(1) + squares.max())
+        unsure = (values[:, -1] - values[:, k - 1] <= error) & (keep < len(fitted))
+        for row in unsure.nonzero().flatten().tolist():
+            near[row], distance[row] = _nearest(x[row : row + 1], reference, everyone[None], k)
+        wanted = distance < radius[near]
         wanted[~wanted.any(axis=1), 0] = True
-        row, column = np.nonzero(wanted)
-        rows.append(row + start)
-        cols.append(near_k[row, column])
+        row_of, column = np.nonzero(wanted)
+        rows.append(row_of + start)
+        cols.append(near[row_of, column])
     return Joins(np.concatenate(rows), np.concatenate(cols), len(new))
+
+
+def _nearest(
+    x: torch.Tensor, reference: torch.Tensor, candidates: torch.Tensor, k: int
+) -> tuple[NDArray[np.int64], Float]:
+    """The k nearest of each row's candidates and their distances, by distance and then index."""
+    both = torch.cat([reference, x])
+    left = torch.arange(len(reference), len(both)).repeat_interleave(candidates.shape[1])
+    distance = pair_distances(both, left, candidates.flatten()).view_as(candidates).numpy()
+    order = np.lexsort((candidates.numpy(), distance), axis=1)[:, :k]
+    return np.take_along_axis(candidates.numpy(), order, 1), np.take_along_axis(distance, order, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from grande_gnn.validation import check_choice
 __all__ = ["NORMALIZATIONS", "Normalizer"]
 
 NORMALIZATIONS = ("none", "l2", "center-l2")
+"""The names of the formulas above."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,8 @@ def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool
         )
     if target.exists() and not overwrite:
         raise OutputExistsError(f"the model folder exists: name another or pass overwrite=True; got {target}")
+    if target.exists() and not (target / _REST).is_file():
+        raise OutputExistsError(f"what exists is not a saved model, so it is not overwritten; got {target}")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
@@ -60,6 +62,9 @@ def _rest(clf: Any) -> dict[str, Any]:
     parameters = clf.get_params(deep=False) | {"context": None}  # its rows are among the features
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None
+    if not isinstance(parameters["graph"], str):
+        parameters["graph"] = "reciprocal"  # a ready graph is among the arrays
+    parameters["device"] = str(parameters["device"])
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
     return {
         "format": FORMAT, "version": __version__, "parameters": plain,
@@ -87,11 +92,11 @@ def load_classifier(cls: type, folder: str | os.PathLike[str]) -> Any:
         raise FileFormatError(
             f"no model folder: {_ARRAYS} and {_REST} are expected in it; got {source}"
         ) from None
-    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
+    except (OSError, KeyError, IndexError, TypeError, ValueError, SafetensorError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(
-            f"{source} is not a readable model folder: save it again; got {error}"
+            f"{source} is not a readable model folder: save it again; got {' '.join(str(error).split())}"
         ) from None
 
 
@@ -101,13 +106,36 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     if rest["feature_names"] is not None:
         clf.feature_names_in_ = np.array(rest["feature_names"], dtype=object)
     clf._X = arrays["features"]
-    clf.n_features_in_ = clf._X.shape[1]
     clf.label_distributions_ = arrays["label_distributions"]
-    clf.transduction_ = clf.classes_[clf.label_distributions_.argmax(axis=1)]
     clf.degree_, clf.reached_ = arrays["degree"], arrays["reached"]
     clf.graph_ = Graph(arrays["graph.indptr"], arrays["graph.indices"])
     clf._normalizer = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
     prefix = "parameter."
     clf._parameters = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
     clf._radius = arrays.get("radius")
+    _check_shapes(clf)
+    clf.n_features_in_ = clf._X.shape[1]
+    clf.transduction_ = clf.classes_[clf.label_distributions_.argmax(axis=1)]
     return clf
+
+
+def _check_shapes(clf: Any) -> None:
+    """Refuse arrays that do not belong together."""
+    (n, d), c, parameters = clf._X.shape, len(clf.classes_), clf._parameters
+    if "weight1" in parameters:
+        h = parameters["weight1"].shape[1]
+        expected = {"weight1": (d, h), "bias1": (h,), "weight2": (h, c), "bias2": (c,)}
+    else:
+        expected = {"weight": (d, c), "bias": (c,)}
+    graph = clf.graph_
+    if not (
+        {name: array.shape for name, array in parameters.items()} == expected
+        and clf.label_distributions_.shape == (n, c)
+        and clf.degree_.shape == clf.reached_.shape == (n,)
+        and clf._normalizer.center.shape == (d,)
+        and (clf._radius is None or clf._radius.shape == (n,))
+        and graph.n_nodes == n
+        and graph.indptr[-1] == len(graph.indices)
+        and graph.indices.max() < n
+    ):
+        raise ValueError("arrays whose shapes do not fit each other")

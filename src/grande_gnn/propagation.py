@@ -11,10 +11,14 @@ SGC is APPNP with α = 0, so one loop does both.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from grande_gnn.degree import grande_degree
-from grande_gnn.graph import Graph
+
+if TYPE_CHECKING:
+    from grande_gnn.graph import Graph
 
 __all__ = ["appnp", "grande_norm", "propagate", "sgc"]
 

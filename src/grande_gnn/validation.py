@@ -36,7 +36,10 @@ UNLABELLED = -1
 def check_features(features: ArrayLike, *, name: str = "features") -> NDArray[np.float32]:
     """Return ``features`` as a C-contiguous, finite float32 matrix with at least one row and column."""
     try:
-        array = np.asarray(features, dtype=np.float32)
+        if np.iscomplexobj(features):
+            raise TypeError("complex numbers")
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinity, refused below
+            array = np.asarray(features, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{name} must be a numeric matrix (samples x features); got {error}"
@@ -78,7 +81,10 @@ def _is_missing(label: Any) -> bool:
         return False
     if isinstance(label, numbers.Real):
         return math.isnan(label) or label == UNLABELLED
-    return bool(label != label)  # pandas.NA and friends
+    try:
+        return bool(label != label)
+    except TypeError:  # pandas.NA has no truth value
+        return True
 
 
 def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -146,7 +152,13 @@ def check_real(
     """Return ``value`` as a float inside ``[low, high]`` (``(low, high]`` with ``open_low``)."""
     is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     number = float(value) if is_real else math.nan
-    if not is_real or math.isnan(number) or number > high or number < low or (open_low and number <= low):
+    if (
+        not is_real
+        or not math.isfinite(number)
+        or number > high
+        or number < low
+        or (open_low and number <= low)
+    ):
         opening = "(" if open_low else "["
         raise InvalidInputError(f"{name} must be a number in {opening}{low:g}, {high:g}]; got {value!r}")
     return number
@@ -172,7 +184,7 @@ def check_sigma(sigma: Any) -> float:
 def check_lists(lists: ArrayLike, n_samples: int | None = None) -> NDArray[np.int32]:
     """Return ranked lists as an int32 matrix: row i starts with i, entries are distinct samples."""
     array = np.asarray(lists)
-    if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] == 0:
+    if array.ndim != 2 or array.dtype.kind not in "iu" or 0 in array.shape:
         raise InvalidInputError(
             "ranked lists must be an integer matrix, row i listing the neighbours of sample i, nearest first; "
             f"got shape {array.shape}, dtype {array.dtype}"

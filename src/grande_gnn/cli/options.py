@@ -18,9 +18,12 @@ device_option = click.option(
     show_default=True,
     help="Where to compute.",
 )
+"""``--device``."""
+
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
 )
+"""``--seed``."""
 
 
 def _chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -46,6 +49,8 @@ graph_options = _chain(
         help="What is done to the features first.",
     ),
 )  # fmt: skip
+"""``--graph``, ``--neighbors`` and ``--normalize``."""
+
 model_options = _chain(
     click.option("--model", type=click.Choice(["appnp", "sgc"]), default="appnp", show_default=True),
     click.option(
@@ -54,6 +59,7 @@ model_options = _chain(
     ),
     click.option("--lr", type=float, default=1e-3, show_default=True, help="Learning rate (the paper: 1e-2 on CUB200)."),
 )  # fmt: skip
+"""``--model``, ``--hidden`` and ``--lr``."""
 
 
 @contextmanager

@@ -64,10 +64,16 @@ class FunctionDegree(Degree):
         with torch.enable_grad():
             self._outputs = [f(h, self.graph) for f, h in zip(self.functions, self._inputs, strict=True)]
         for degree in self._outputs:
-            if degree.shape != (H.shape[1],) or not bool((degree > 0).all()):
+            right = isinstance(degree, Tensor) and degree.shape == (H.shape[1],)
+            if not right or not bool((degree > 0).all()):
+                got = (
+                    f"smallest value {degree.min().item():g}"
+                    if right
+                    else f"{type(degree).__name__} {degree}"
+                )
                 raise InvalidInputError(
-                    f"a degree function must return one positive number a node ({H.shape[1]} nodes); "
-                    f"got shape {tuple(degree.shape)}, smallest value {degree.min().item():g}"
+                    "a degree function must return one positive number a node, as a tensor of shape "
+                    f"({H.shape[1]},); got {' '.join(got.split())[:80]}"
                 )
         return torch.stack([degree.detach() for degree in self._outputs])
 
@@ -84,7 +90,7 @@ class FunctionDegree(Degree):
 
 
 def build_degree(replicas: Sequence[Replica], graph: Graph, kernels: TorchKernels, detach: bool) -> Degree:
-    """Functions and built-in degrees are never mixed in one batch (see ``batches.py``)."""
+    """Functions and built-in degrees are never mixed in one batch (see ``train.py``)."""
     functions = [r.degree for r in replicas if callable(r.degree)]
     if functions:
         return FunctionDegree(functions, graph, detach)

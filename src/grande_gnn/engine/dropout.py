@@ -14,22 +14,14 @@ __all__ = ["MaskStream"]
 
 
 class MaskStream:
-    """An endless series of n × width masks of 0 and 1, drawn with probability 1 − p of a 1."""
+    """An endless series of n × width masks of 0 and 1, with probability 1 − p of a 1, on the CPU."""
 
-    def __init__(self, shape: tuple[int, int], p: float, key: tuple[int, ...], device: torch.device) -> None:
-        self.shape, self.p, self.device = shape, p, device
-        sequence = np.random.SeedSequence([*key, shape[1]])
-        if device.type == "cpu":
-            self._rng = np.random.Generator(np.random.SFC64(sequence))
-        else:
-            self._cuda_rng = torch.Generator(device)
-            self._cuda_rng.manual_seed(int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1)))
+    def __init__(self, shape: tuple[int, int], p: float, key: tuple[int, ...]) -> None:
+        self.shape, self.p = shape, p
+        self._rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([*key, shape[1]])))
 
     def next(self) -> Tensor:
         """The mask of the next epoch, as float32."""
-        if self.device.type != "cpu":
-            mask = torch.empty(self.shape, device=self.device)
-            return mask.bernoulli_(1 - self.p, generator=self._cuda_rng)
         n = self.shape[0] * self.shape[1]
         if self.p == 0.5:
             bits = np.unpackbits(np.frombuffer(self._rng.bytes((n + 7) // 8), dtype=np.uint8), count=n)

@@ -1,8 +1,8 @@
 """The heads of R replicas side by side: one linear layer, or two with a ReLU between.
 
 X·[W₁ … W_R] is one large matrix product instead of R small ones. Replicas of one repetition share
-their dropout masks, so each repetition is one product. Forward and backward are written out: both
-are a few lines, and nothing is kept that is not needed.
+their dropout masks, so a *run* of such replicas is one product. Forward and backward are written out: both
+are a few lines, nothing is kept that is not needed, and every large array is allocated once.
 
 Shapes: n samples, d features, h hidden, c classes; outputs and their gradients are (R, n, c).
 """
@@ -10,6 +10,7 @@ Shapes: n samples, d features, h hidden, c classes; outputs and their gradients 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,7 +19,10 @@ from torch import Tensor
 from grande_gnn.engine.dropout import MaskStream
 from grande_gnn.engine.plan import Replica, Settings
 
-__all__ = ["Head", "LinearHead", "MLPHead", "build_head"]
+__all__ = ["Head", "Inputs", "LinearHead", "MLPHead", "Run", "initial_uniform", "runs_of"]
+
+LONGEST_RUN = 16
+"""Replicas in one run of the CPU's hidden layer: wide enough for the product, small enough for the cache."""
 
 
 def initial_uniform(shape: tuple[int, ...], fan_in: int, rng: np.random.Generator) -> np.ndarray:
@@ -27,44 +31,104 @@ def initial_uniform(shape: tuple[int, ...], fan_in: int, rng: np.random.Generato
     return rng.random(shape, dtype=np.float32) * (2 * bound) - bound
 
 
+Weights = dict[str, np.ndarray]
+
+
+def initial_weights(
+    replicas: Sequence[Replica], layers: Sequence[tuple[str, int, int]], settings: Settings
+) -> list[Weights]:
+    """Weights and biases of the layers (suffix, inputs, outputs) of each replica.
+
+    They depend on (seed, repetition, fold) alone, so replicas that differ in σ share one draw.
+    """
+    drawn: dict[tuple[int, int], Weights] = {}
+    for key in {(r.repetition, r.fold) for r in replicas}:
+        rng = np.random.default_rng([settings.seed, *key])
+        drawn[key] = {}
+        for suffix, fan_in, width in layers:
+            drawn[key][f"weight{suffix}"] = initial_uniform((fan_in, width), fan_in, rng)
+            drawn[key][f"bias{suffix}"] = initial_uniform((width,), fan_in, rng)
+    return [drawn[r.repetition, r.fold] for r in replicas]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive replicas of one repetition."""
+
+    replicas: slice
+    repetition: int
+
+    def __len__(self) -> int:
+        return self.replicas.stop - self.replicas.start
+
+
+def runs_of(replicas: Sequence[Replica], settings: Settings, longest: int) -> list[Run]:
+    """Cut replicas, sorted by repetition, into runs; without dropout the repetition does not matter."""
+    keys = [r.repetition if settings.drop else 0 for r in replicas]
+    runs, start = [], 0
+    for i in range(1, len(keys) + 1):
+        if i == len(keys) or keys[i] != keys[start] or i - start == longest:
+            runs.append(Run(slice(start, i), keys[start]))
+            start = i
+    return runs
+
+
 class Inputs:
-    """The features, with each repetition's dropout mask when training."""
+    """The features; in training each repetition's copy is masked anew every epoch."""
 
-    def __init__(self, X: Tensor, repetitions: Sequence[int], settings: Settings) -> None:
+    def __init__(self, X: Tensor, runs: Sequence[Run], settings: Settings) -> None:
         self.X, self.drop = X, settings.drop
-        self.scaled = X / (1 - self.drop) if self.drop else X
-        self.masks = {
-            r: MaskStream((X.shape[0], X.shape[1]), self.drop, (settings.seed, r, 0), X.device)
-            for r in (set(repetitions) if self.drop else ())
-        }
+        if self.drop:
+            self.scaled = X / (1 - self.drop)
+            repetitions = {run.repetition for run in runs}
+            self.masks = {
+                r: MaskStream((len(X), X.shape[1]), self.drop, (settings.seed, r, 0)) for r in repetitions
+            }
+            self.masked = {r: torch.empty_like(X) for r in repetitions}
 
-    def __call__(self, repetition: int, training: bool) -> Tensor:
-        return self.scaled * self.masks[repetition].next() if training and self.drop else self.X
+    def draw(self, training: bool) -> None:
+        """Choose the inputs of this pass: fresh masks when training, the features as they are otherwise."""
+        self.training = training and bool(self.drop)
+        if self.training:
+            for r, mask in self.masks.items():
+                torch.mul(self.scaled, mask.next().to(self.X.device), out=self.masked[r])
+
+    def __getitem__(self, repetition: int) -> Tensor:
+        return self.masked[repetition] if self.training else self.X
 
 
 class Head:
-    """Common part: replicas sorted into runs of one repetition, parameters as plain tensors."""
+    """Common part: runs of replicas, inputs, parameters as plain tensors side by side."""
 
     parameters: dict[str, list[Tensor]]
 
-    def __init__(self, X: Tensor, replicas: Sequence[Replica], settings: Settings) -> None:
-        repetitions = [r.repetition if settings.drop else 0 for r in replicas]
-        starts = [i for i, r in enumerate(repetitions) if i == 0 or r != repetitions[i - 1]]
-        self.runs = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(replicas)], strict=True)]
-        self.repetitions = [repetitions[a] for a in starts]
-        self.inputs = Inputs(X, repetitions, settings)
-        self.n, self.d = X.shape
-        self.device = X.device
+    def __init__(self, inputs: Inputs, runs: list[Run], c: int) -> None:
+        self.inputs, self.runs, self.c = inputs, runs, c
+        self.n, self.d = inputs.X.shape
+        self.device = inputs.X.device
 
     def all_parameters(self) -> list[Tensor]:
         """Every parameter tensor, for the optimiser."""
         return [p for group in self.parameters.values() for p in group]
 
-    def _side_by_side(self, per_replica: list[np.ndarray]) -> list[Tensor]:
-        """(d, m) of each replica → for each run one (d, R·m), so that one product serves the run."""
+    def _stack(self, drawn: Sequence[Weights], name: str) -> Tensor:
+        """One parameter of several replicas as (R, …); what they share is sent to the device once."""
+        distinct = {id(w): w for w in drawn}
+        sent = {key: torch.from_numpy(w[name]).to(self.device) for key, w in distinct.items()}
+        return torch.stack([sent[id(w)] for w in drawn])
+
+    def _side_by_side(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:
+        """The replicas' (…, m) arrays side by side, for each run one (…, R·m), with room for the gradient."""
         return [
-            torch.from_numpy(np.concatenate(per_replica[run], axis=-1)).to(self.device) for run in self.runs
+            _with_gradient(self._stack(drawn[run.replicas], name).movedim(0, -2).flatten(-2).contiguous())
+            for run in self.runs
         ]
+
+    def _columns(self, name: str, r: int, width: int) -> np.ndarray:
+        """The part of replica r in a parameter kept side by side."""
+        i = next(i for i, run in enumerate(self.runs) if r < run.replicas.stop)
+        start = (r - self.runs[i].replicas.start) * width
+        return self.parameters[name][i][..., start : start + width].cpu().numpy()
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
         """The parameters of one replica, by name."""
@@ -75,117 +139,105 @@ class Head:
         raise NotImplementedError
 
     def backward(self, gradient: Tensor) -> None:
-        """Set ``.grad`` of all parameters from ∂loss/∂H⁽⁰⁾."""
+        """Set the gradient of all parameters from ∂loss/∂H⁽⁰⁾."""
         raise NotImplementedError
+
+
+def _with_gradient(parameter: Tensor) -> Tensor:
+    parameter.grad = torch.empty_like(parameter)
+    return parameter
 
 
 class LinearHead(Head):
     """H⁽⁰⁾ = XW + b."""
 
-    def __init__(self, X: Tensor, replicas: Sequence[Replica], c: int, settings: Settings) -> None:
-        super().__init__(X, replicas, settings)
-        self.c = c
-        weights, biases = [], []
-        for replica in replicas:
-            rng = np.random.default_rng([settings.seed, replica.repetition, replica.fold])
-            weights.append(initial_uniform((self.d, c), self.d, rng))
-            biases.append(initial_uniform((c,), self.d, rng))
-        self.parameters = {"weight": self._side_by_side(weights), "bias": self._side_by_side(biases)}
+    def __init__(
+        self, inputs: Inputs, runs: list[Run], replicas: Sequence[Replica], c: int, settings: Settings
+    ) -> None:
+        super().__init__(inputs, runs, c)
+        drawn = initial_weights(replicas, [("", self.d, c)], settings)
+        self.parameters = {name: self._side_by_side(drawn, name) for name in ("weight", "bias")}
+        self._out = torch.empty(self.n, len(replicas), c, device=self.device)
 
     def forward(self, training: bool) -> Tensor:
-        self._X = [self.inputs(r, training) for r in self.repetitions]
-        pieces = [
-            torch.addmm(b, X, W).view(self.n, -1, self.c)
-            for X, W, b in zip(self._X, self.parameters["weight"], self.parameters["bias"], strict=True)
-        ]
-        return torch.cat([p.transpose(0, 1) for p in pieces]).contiguous()
+        self.inputs.draw(training)
+        for run, W, b in zip(self.runs, self.parameters["weight"], self.parameters["bias"], strict=True):
+            out = self._out[:, run.replicas].flatten(1)  # a view: the run's columns of all rows
+            torch.addmm(b, self.inputs[run.repetition], W, out=out)
+        return self._out.transpose(0, 1)
 
     def backward(self, gradient: Tensor) -> None:
-        for i, run in enumerate(self.runs):
-            g = gradient[run].transpose(0, 1).reshape(self.n, -1)
-            self.parameters["weight"][i].grad = self._X[i].T @ g
-            self.parameters["bias"][i].grad = g.sum(0)
+        for run, W, b in zip(self.runs, self.parameters["weight"], self.parameters["bias"], strict=True):
+            g = gradient[run.replicas].transpose(0, 1).reshape(self.n, -1)
+            torch.mm(self.inputs[run.repetition].T, g, out=W.grad)
+            torch.sum(g, 0, out=b.grad)
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
-        i, j = _locate(self.runs, r)
-        columns = slice(j * self.c, (j + 1) * self.c)
-        return {
-            "weight": self.parameters["weight"][i][:, columns].cpu().numpy(),
-            "bias": self.parameters["bias"][i][columns].cpu().numpy(),
-        }
+        return {name: self._columns(name, r, self.c) for name in ("weight", "bias")}
 
 
 class MLPHead(Head):
     """H⁽⁰⁾ = dropout(ReLU(dropout(X) W₁ + b₁)) W₂ + b₂."""
 
-    def __init__(self, X: Tensor, replicas: Sequence[Replica], c: int, h: int, settings: Settings) -> None:
-        super().__init__(X, replicas, settings)
-        self.c, self.h, self.drop = c, h, settings.drop
-        parts: dict[str, list[np.ndarray]] = {"weight1": [], "bias1": [], "weight2": [], "bias2": []}
-        for replica in replicas:
-            rng = np.random.default_rng([settings.seed, replica.repetition, replica.fold])
-            parts["weight1"].append(initial_uniform((self.d, h), self.d, rng))
-            parts["bias1"].append(initial_uniform((h,), self.d, rng))
-            parts["weight2"].append(initial_uniform((1, h, c), h, rng))
-            parts["bias2"].append(initial_uniform((1, 1, c), h, rng))
-        self.parameters = {
-            "weight1": self._side_by_side(parts["weight1"]),
-            "bias1": self._side_by_side(parts["bias1"]),
-            "weight2": [torch.from_numpy(np.concatenate(parts["weight2"])).to(self.device)],
-            "bias2": [torch.from_numpy(np.concatenate(parts["bias2"])).to(self.device)],
-        }
-        self.masks = [
-            MaskStream((self.n, h), self.drop, (settings.seed, r, 1), self.device) if self.drop else None
-            for r in self.repetitions
-        ]
+    def __init__(
+        self, inputs: Inputs, runs: list[Run], replicas: Sequence[Replica], c: int, h: int, settings: Settings
+    ) -> None:
+        super().__init__(inputs, runs, c)
+        self.h, self.drop = h, settings.drop
+        drawn = initial_weights(replicas, [("1", self.d, h), ("2", h, c)], settings)
+        self.parameters = {name: self._side_by_side(drawn, name) for name in ("weight1", "bias1")}
+        self.parameters["weight2"] = [_with_gradient(self._stack(drawn, "weight2"))]
+        self.parameters["bias2"] = [_with_gradient(self._stack(drawn, "bias2").unsqueeze(1))]
+        self._prepare(len(replicas), settings)
+
+    def _prepare(self, n_replicas: int, settings: Settings) -> None:
+        """Allocate what this device's forward and backward need."""
+        self._hidden = [torch.empty(self.n, len(run) * self.h, device=self.device) for run in self.runs]
+        self._out = torch.empty(n_replicas, self.n, self.c, device=self.device)
+        self._back = torch.empty(self.n, max(map(len, self.runs)) * self.h, device=self.device)
+        repetitions = {run.repetition for run in self.runs} if self.drop else set()
+        self._masks = {r: MaskStream((self.n, self.h), self.drop, (settings.seed, r, 1)) for r in repetitions}
 
     def forward(self, training: bool) -> Tensor:
-        self._X = [self.inputs(r, training) for r in self.repetitions]
-        self._hidden = []
-        weight2, out = self.parameters["weight2"][0], []
+        self.inputs.draw(training)
+        weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
+        drop = training and bool(self.drop)
+        masks = (
+            {r: m.next().div_(1 - self.drop).to(self.device) for r, m in self._masks.items()} if drop else {}
+        )
         for i, run in enumerate(self.runs):
-            hidden = torch.addmm(self.parameters["bias1"][i], self._X[i], self.parameters["weight1"][i])
-            hidden = hidden.relu_().view(self.n, -1, self.h)
-            mask = self.masks[i]
-            if training and mask is not None:
-                hidden.mul_(mask.next().div_(1 - self.drop).unsqueeze(1))
-            self._hidden.append(hidden)
-            out.append(torch.baddbmm(self.parameters["bias2"][0][run], hidden.transpose(0, 1), weight2[run]))
-        return torch.cat(out)
+            flat = self._hidden[i]
+            torch.addmm(
+                self.parameters["bias1"][i],
+                self.inputs[run.repetition],
+                self.parameters["weight1"][i],
+                out=flat,
+            )
+            hidden = flat.relu_().view(self.n, -1, self.h)
+            if drop:
+                hidden.mul_(masks[run.repetition].unsqueeze(1))
+            span = run.replicas
+            torch.baddbmm(bias2[span], hidden.transpose(0, 1), weight2[span], out=self._out[span])
+        return self._out
 
     def backward(self, gradient: Tensor) -> None:
-        weight2 = self.parameters["weight2"][0]
-        weight2.grad = torch.empty_like(weight2)
-        self.parameters["bias2"][0].grad = gradient.sum(1, keepdim=True)
+        weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
+        assert weight2.grad is not None  # allocated with the parameter
+        torch.sum(gradient, 1, keepdim=True, out=bias2.grad)
         for i, run in enumerate(self.runs):
-            hidden, g = self._hidden[i], gradient[run]
-            torch.bmm(hidden.permute(1, 2, 0), g, out=weight2.grad[run])
+            hidden, g = self._hidden[i].view(self.n, -1, self.h), gradient[run.replicas]
+            torch.bmm(hidden.permute(1, 2, 0), g, out=weight2.grad[run.replicas])
+            back = self._back[:, : len(run) * self.h]
+            outwards = weight2[run.replicas].transpose(1, 2) / (1 - self.drop)
+            torch.bmm(g, outwards, out=back.unflatten(1, (-1, self.h)).transpose(0, 1))
             # A hidden value is 0 where the ReLU or the dropout cut it: there the gradient is cut too.
-            g1 = hidden.new_empty(hidden.shape)
-            torch.bmm(g, weight2[run].transpose(1, 2) / (1 - self.drop), out=g1.transpose(0, 1))
-            g1 = torch.ops.aten.threshold_backward(g1, hidden, 0).view(self.n, -1)
-            self.parameters["weight1"][i].grad = self._X[i].T @ g1
-            self.parameters["bias1"][i].grad = g1.sum(0)
+            torch.ops.aten.threshold_backward.grad_input(back, self._hidden[i], 0, grad_input=back)
+            torch.mm(self.inputs[run.repetition].T, back, out=self.parameters["weight1"][i].grad)
+            torch.sum(back, 0, out=self.parameters["bias1"][i].grad)
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
-        i, j = _locate(self.runs, r)
-        columns = slice(j * self.h, (j + 1) * self.h)
-        return {
-            "weight1": self.parameters["weight1"][i][:, columns].cpu().numpy(),
-            "bias1": self.parameters["bias1"][i][columns].cpu().numpy(),
+        wide = {name: self._columns(name, r, self.h) for name in ("weight1", "bias1")}
+        return wide | {
             "weight2": self.parameters["weight2"][0][r].cpu().numpy(),
             "bias2": self.parameters["bias2"][0][r, 0].cpu().numpy(),
         }
-
-
-def _locate(runs: Sequence[slice], r: int) -> tuple[int, int]:
-    """The run that holds replica r, and r's place in it."""
-    return next((i, r - run.start) for i, run in enumerate(runs) if run.start <= r < run.stop)
-
-
-def build_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
-    """SGC is linear; APPNP has a hidden layer unless ``hidden=None``."""
-    hidden = replicas[0].hidden
-    if settings.model == "sgc" or hidden is None:
-        return LinearHead(X, replicas, n_classes, settings)
-    return MLPHead(X, replicas, n_classes, hidden, settings)

@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, replace
 
 import torch
 
 from grande_gnn.engine.plan import Settings
 from grande_gnn.errors import NotEnoughMemoryError
 
-__all__ = ["available_memory", "predicted_bytes", "replicas_that_fit"]
+__all__ = ["Sizes", "available_memory", "predicted_bytes", "replicas_that_fit"]
 
 logger = logging.getLogger(__name__)
 
-_FLOAT = 4
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the memory of a batch depends on."""
+
+    n: int
+    d: int
+    c: int
+    hidden: int | None
+    n_edges: int
+    hops: int
+    replicas: int
+    repetitions: int  # 0 without dropout
+    longest_run: int = 16
 
 
-def predicted_bytes(
-    n: int, d: int, c: int, hidden: int | None, n_edges: int, hops: int, n_replicas: int, n_repetitions: int
-) -> int:
-    """Peak bytes of training ``n_replicas`` at once on n × d features with c classes.
+def predicted_bytes(sizes: Sizes, device: str) -> int:
+    """Peak bytes of training one batch, in float32.
 
-    Shared: the features, their rescaled copy, and one masked copy for each repetition. For each replica:
-    parameters with gradient and Adam's two moments, hidden activations and their gradient, the K + 1 states
-    of the diffusion with six temporaries, and the edge values.
+    Shared by the batch: the features, and with dropout their masked copy for each repetition (on the CPU also
+    a rescaled one). For each replica: parameters with gradient and Adam's two moments; the hidden layer; H⁽⁰⁾;
+    the states of the diffusion with their temporaries; the squared distances of its pairs.
     """
-    shared = (2 + n_repetitions + 1) * n * d
-    if hidden is None:
-        parameters, activations = d * c + c, 2 * n * c
+    s = sizes
+    pairs = (s.n_edges - s.n) // 2
+    wide = s.n * s.c
+    on_cuda = device == "cuda"
+    shared = (1 + s.repetitions + (s.repetitions > 0 and not on_cuda)) * s.n * s.d
+    parameters = s.d * s.c + s.c if s.hidden is None else s.d * s.hidden + s.hidden + s.hidden * s.c + s.c
+    if on_cuda:
+        hidden = s.n * (s.hidden or 0)
+        flow = (2 * s.hops + 4) * wide + pairs + 4 * s.n  # states and their gradients; H⁽⁰⁾, Z and its own
     else:
-        parameters, activations = d * hidden + hidden + hidden * c + c, 2 * n * hidden
-    states = (hops + 7) * n * c
-    edges = 4 * n_edges
-    return _FLOAT * (shared + n_replicas * (4 * parameters + activations + states + edges))
+        hidden = s.n * (s.hidden or 0)
+        shared += s.n * (s.hidden or 0) * min(s.replicas, s.longest_run)  # gradient of one run
+        flow = (s.hops + 7) * wide + 4 * pairs + 2 * s.n_edges + 6 * s.n
+    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + 8 * 2**20
 
 
 def available_memory(device: torch.device) -> int:
@@ -48,30 +66,26 @@ def available_memory(device: torch.device) -> int:
         return 4 * 2**30
 
 
-def replicas_that_fit(
-    sizes: tuple[int, int, int, int | None, int],
-    n_replicas: int,
-    n_repetitions: int,
-    settings: Settings,
-    device: torch.device,
-) -> int:
-    """How many of ``n_replicas`` to train at once within the budget; raises if not even one fits."""
-    n, d, c, hidden, n_edges = sizes
+def replicas_that_fit(sizes: Sizes, settings: Settings, device: torch.device) -> int:
+    """How many of ``sizes.replicas`` to train at once within the budget; raises if not even one fits."""
     limit = settings.memory_limit or int(0.8 * available_memory(device))
 
     def need(count: int) -> int:
-        return predicted_bytes(n, d, c, hidden, n_edges, settings.hops, count, min(count, n_repetitions))
+        batch = replace(sizes, replicas=count, repetitions=min(count, sizes.repetitions))
+        return predicted_bytes(batch, device.type)
 
     if need(1) > limit:
         raise NotEnoughMemoryError(
-            f"one training of {n} x {d} features with {c} classes needs about {need(1) / 2**30:.2f} GiB: use fewer "
-            f"samples, a smaller hidden layer or a larger memory_limit; got {limit / 2**30:.2f} GiB"
+            f"one training of {sizes.n} x {sizes.d} features with {sizes.c} classes needs about "
+            f"{need(1) / 2**30:.3g} GiB: use fewer samples, a smaller hidden layer or a larger memory_limit; "
+            f"got {limit / 2**30:.3g} GiB"
         )
-    count = n_replicas
-    while need(count) > limit:
-        count = max(1, count // 2)
+    n_batches = 1
+    while need(-(-sizes.replicas // n_batches)) > limit:
+        n_batches += 1
+    count = -(-sizes.replicas // n_batches)
     logger.info(
-        "training %d replicas, %d at a time: about %.2f GiB of %.2f GiB on %s",
-        n_replicas, count, need(count) / 2**30, limit / 2**30, device,
+        "training %d replicas on %s, %d at a time: about %.3g GiB of the %.3g GiB at hand",
+        sizes.replicas, device, count, need(count) / 2**30, limit / 2**30,
     )  # fmt: skip
     return count

@@ -14,37 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grande_gnn.engine.degrees import Degree
+from grande_gnn.engine.flow import Flow
 from grande_gnn.engine.heads import Head, initial_uniform
-from grande_gnn.engine.kernels import TorchKernels
+from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.plan import Replica, Settings
 
-__all__ = ["Diffusion", "FixedSGC", "LabelledRows", "Model"]
-
-
-class LabelledRows:
-    """The labelled samples of all replicas as one flat list of (replica, row, class)."""
-
-    def __init__(self, replicas: Sequence[Replica], device: torch.device) -> None:
-        found = [np.flatnonzero(r.labels >= 0) for r in replicas]
-        sizes = np.array([len(f) for f in found])
-        targets = np.concatenate([r.labels[f] for r, f in zip(replicas, found, strict=True)])
-        self.replica = torch.from_numpy(np.repeat(np.arange(len(replicas)), sizes)).to(device)
-        self.row = torch.from_numpy(np.concatenate(found)).to(device)
-        self.target = torch.from_numpy(targets).to(device)
-        self.weight = torch.from_numpy(np.repeat(1 / sizes, sizes).astype(np.float32)).to(device)
-
-    def loss_gradient(self, logits: Tensor) -> Tensor:
-        """Gradient of the mean cross-entropy of each replica, summed: (softmax − one-hot)/n_labelled."""
-        gradient = logits.softmax(1)
-        gradient[torch.arange(len(gradient), device=logits.device), self.target] -= 1
-        return gradient.mul_(self.weight[:, None])
+__all__ = ["Diffusion", "FixedSGC", "Model"]
 
 
 class Model(Protocol):
     """What the training loop needs of a model."""
 
     labelled: LabelledRows
+    capturable: bool  # whether an epoch can be recorded as a CUDA graph
 
     def all_parameters(self) -> list[Tensor]: ...
     def forward(self) -> Tensor: ...
@@ -54,23 +36,10 @@ class Model(Protocol):
 
 
 class Diffusion:
-    """Z = propagate(head(X)) with a degree taken from head(X) itself.
+    """Z = flow(head(X)), the degree inside the flow being taken from head(X) itself."""
 
-    With P = Â, H⁽ᵏ⁾ = (1 − α)PH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ and G the gradient at H⁽ᵏ⁾, each hop sends
-    P(1 − α)G to H⁽ᵏ⁻¹⁾ and αG to H⁽⁰⁾. As P = diag(d) à diag(d), its part of ∂loss/∂(log d) is the row sum
-    of (1 − α)G ⊙ PH⁽ᵏ⁻¹⁾ + P(1 − α)G ⊙ H⁽ᵏ⁻¹⁾, and log d = −½ log δ.
-    """
-
-    def __init__(
-        self,
-        head: Head,
-        degree: Degree,
-        kernels: TorchKernels,
-        labelled: LabelledRows,
-        settings: Settings,
-    ) -> None:
-        self.head, self.degree, self.kernels, self.labelled = head, degree, kernels, labelled
-        self.K, self.alpha = settings.hops, settings.teleport
+    def __init__(self, head: Head, flow: Flow, labelled: LabelledRows, *, capturable: bool = False) -> None:
+        self.head, self.flow, self.labelled, self.capturable = head, flow, labelled, capturable
 
     def all_parameters(self) -> list[Tensor]:
         return self.head.all_parameters()
@@ -78,47 +47,16 @@ class Diffusion:
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
         return self.head.of_replica(r)
 
-    def _diffuse(self, H: Tensor) -> Tensor:
-        self._delta = self.degree.forward(H)
-        self._scale = self._delta.rsqrt().unsqueeze(-1)
-        self._states = [H]
-        for _ in range(self.K):
-            moved = self.kernels.neighbour_sum(self._states[-1] * self._scale)
-            moved.mul_(self._scale * (1 - self.alpha))
-            self._states.append(moved.add_(H, alpha=self.alpha) if self.alpha else moved)
-        return self._states[-1]
-
     def forward(self) -> Tensor:
-        Z = self._diffuse(self.head.forward(training=True))
-        return Z[self.labelled.replica, self.labelled.row]
+        return self.labelled.gather(self.flow.forward(self.head.forward(training=True)))
 
     def backward(self, gradient: Tensor) -> None:
-        H = self._states[0]
-        G = torch.zeros_like(H)
-        G[self.labelled.replica, self.labelled.row] = gradient
-        to_head = torch.zeros_like(H)
-        log_scale = torch.zeros_like(self._delta)
-        for k in range(self.K, 0, -1):
-            if self.alpha:
-                to_head.add_(G, alpha=self.alpha)
-                diffused = self._states[k].sub_(
-                    H, alpha=self.alpha
-                )  # (1 − α)PH⁽ᵏ⁻¹⁾, no longer needed as H⁽ᵏ⁾
-            else:
-                diffused = self._states[k]
-            log_scale += diffused.mul_(G).sum(-1)
-            G = self.kernels.neighbour_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
-            log_scale += (G * self._states[k - 1]).sum(-1)
-        to_head += G
-        through_degree = self.degree.backward(log_scale.div_(self._delta).mul_(-0.5))
-        if through_degree is not None:
-            to_head += through_degree
-        self.head.backward(to_head)
+        self.head.backward(self.flow.backward(self.labelled, gradient))
 
     def evaluate(self) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, H⁽⁰⁾ and degree of all replicas without dropout."""
         H = self.head.forward(training=False)
-        return self._diffuse(H), H, self._delta
+        return self.flow.forward(H), H, self.flow.delta
 
 
 class FixedSGC:
@@ -131,6 +69,7 @@ class FixedSGC:
         self, diffused: Tensor, count: Tensor, replicas: Sequence[Replica], c: int, settings: Settings
     ) -> None:
         self.X, self.count, self.c = diffused, count, c
+        self.capturable = diffused.is_cuda
         self.labelled = LabelledRows(replicas, diffused.device)
         d = diffused.shape[1]
         sets: dict[bytes, list[int]] = {}

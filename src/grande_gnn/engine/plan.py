@@ -52,7 +52,7 @@ class Settings:
         check_real(self.weight_decay, name="weight_decay", low=0.0)
         check_integer(self.epochs, name="epochs", low=0)
         check_real(self.lr, name="lr", low=0.0, open_low=True)
-        check_choice(self.device.split(":")[0], ("auto", "cpu", "cuda"), name="device")
+        check_choice(str(self.device).split(":")[0], ("auto", "cpu", "cuda"), name="device")
         check_choice(self.precision, ("tf32", "highest"), name="precision")
         if self.memory_limit is not None:
             check_integer(self.memory_limit, name="memory_limit", low=1)
@@ -94,6 +94,8 @@ class Replica:
             check_choice(self.degree, ("centrality",), name="degree")
         elif not callable(self.degree):
             check_sigma(self.degree)
+        check_integer(self.repetition, name="repetition")
+        check_integer(self.fold, name="fold")
         if self.hidden is not None:
             check_integer(self.hidden, name="hidden", low=1)
 

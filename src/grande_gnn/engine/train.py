@@ -7,13 +7,11 @@ from contextlib import contextmanager
 
 import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
 
-from grande_gnn.engine.degrees import build_degree
-from grande_gnn.engine.heads import build_head
-from grande_gnn.engine.kernels import TorchKernels
-from grande_gnn.engine.memory import replicas_that_fit
-from grande_gnn.engine.models import Diffusion, FixedSGC, LabelledRows, Model
+from grande_gnn.engine.build import build_model, is_fixed
+from grande_gnn.engine.cuda.launch import LaunchFree
+from grande_gnn.engine.memory import Sizes, replicas_that_fit
+from grande_gnn.engine.models import Model
 from grande_gnn.engine.plan import Outcome, Replica, Settings
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
@@ -50,7 +48,7 @@ def train(
         outcomes: list[Outcome | None] = [None] * len(replicas)
         for members in _batches(replicas, X.shape, graph, n_classes, settings, device):
             batch = [replicas[r] for r in members]
-            model = _build(tensor, graph, batch, n_classes, settings)
+            model = build_model(tensor, graph, batch, n_classes, settings)
             _fit(model, settings, len(batch), progress)
             for r, outcome in zip(members, _outcomes(model, len(batch), keep_models), strict=True):
                 outcomes[r] = outcome
@@ -60,18 +58,32 @@ def train(
 def _fit(model: Model, settings: Settings, n_replicas: int, progress: Progress | None) -> None:
     """200 epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts."""
     optimiser = torch.optim.Adam(
-        model.all_parameters(), lr=settings.lr, weight_decay=settings.weight_decay, fused=True
+        model.all_parameters(),
+        settings.lr,
+        weight_decay=settings.weight_decay,
+        fused=True,
+        capturable=model.capturable,
     )
-    for _ in range(settings.epochs):
-        logits = model.forward()
-        model.backward(model.labelled.loss_gradient(logits))
+
+    def epoch() -> None:
+        model.backward(model.labelled.loss_gradient(model.forward()))
         optimiser.step()
+
+    step = LaunchFree(epoch) if model.capturable else epoch
+    for _ in range(settings.epochs):
+        step()
         if progress is not None:
             progress(n_replicas)
 
 
 def _outcomes(model: Model, n_replicas: int, keep_models: bool) -> Iterator[Outcome]:
     Z, H, degree = model.evaluate()
+    lost = int((~Z.isfinite()).flatten(1).any(1).sum())
+    if lost:
+        raise InvalidInputError(
+            "the training left the range of float32, so the features or lr are too large: normalise the features "
+            f"(center-l2) or lower lr; got {lost} of {n_replicas} trainings with infinite or NaN logits"
+        )
     predictions = Z.argmax(-1).cpu().numpy()
     for r in range(n_replicas):
         if keep_models:
@@ -79,25 +91,6 @@ def _outcomes(model: Model, n_replicas: int, keep_models: bool) -> Iterator[Outc
             yield Outcome(predictions[r], logits, head_output, delta, model.of_replica(r))
         else:
             yield Outcome(predictions[r])
-
-
-def _is_fixed(replica: Replica, settings: Settings) -> bool:
-    """SGC with degree centrality diffuses the features once and needs no graph afterwards."""
-    return settings.model == "sgc" and replica.degree == "centrality"
-
-
-def _build(X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Model:
-    if _is_fixed(replicas[0], settings):
-        kernels = TorchKernels(graph, 1, X.shape[1], X.device)
-        scale = kernels.count.rsqrt()[None, :, None]
-        diffused = X[None]
-        for _ in range(settings.hops):
-            diffused = kernels.neighbour_sum(diffused * scale) * scale
-        return FixedSGC(diffused[0], kernels.count, replicas, n_classes, settings)
-    kernels = TorchKernels(graph, len(replicas), n_classes, X.device)
-    degree = build_degree(replicas, graph, kernels, settings.detach)
-    head = build_head(X, replicas, n_classes, settings)
-    return Diffusion(head, degree, kernels, LabelledRows(replicas, X.device), settings)
 
 
 def _batches(
@@ -112,12 +105,14 @@ def _batches(
     kinds: dict[tuple[bool, bool, int | None], list[int]] = {}
     for r, replica in enumerate(replicas):
         hidden = None if settings.model == "sgc" else replica.hidden
-        kinds.setdefault((_is_fixed(replica, settings), callable(replica.degree), hidden), []).append(r)
+        kinds.setdefault((is_fixed(replica, settings), callable(replica.degree), hidden), []).append(r)
     for (_, _, hidden), members in kinds.items():
         members.sort(key=lambda r: (replicas[r].repetition, r))
         repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
-        sizes = (shape[0], shape[1], n_classes, hidden, graph.n_edges)
-        size = replicas_that_fit(sizes, len(members), repetitions, settings, device)
+        sizes = Sizes(
+            shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions
+        )
+        size = replicas_that_fit(sizes, settings, device)
         yield from (members[a : a + size] for a in range(0, len(members), size))
 
 
@@ -138,8 +133,9 @@ def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes
             raise InvalidInputError(f"label codes must be below n_classes={n_classes}; got {labels.max()}")
 
 
-def resolve_device(device: str) -> torch.device:
+def resolve_device(device: str | torch.device) -> torch.device:
     """``"auto"`` is CUDA where there is one; asking for CUDA where there is none is an error."""
+    device = str(device)
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.startswith("cuda") and not torch.cuda.is_available():

@@ -41,7 +41,8 @@ def knn_graph(
     features: ArrayLike, n_neighbors: int = 40, *, include_self: bool = True, device: str = "cpu"
 ) -> Graph:
     """The k-nearest-neighbour graph of the features, symmetrised by union."""
-    lists = ranked_lists(features, n_neighbors + (not include_self), device=device)
+    length = check_integer(n_neighbors, name="n_neighbors", low=1) + (not include_self)
+    lists = ranked_lists(features, length, device=device)
     return knn_edges(lists, n_neighbors, include_self=include_self)
 
 
@@ -54,5 +55,6 @@ def reciprocal_knn_graph(
     >>> graph.to_scipy(int).toarray().tolist()
     [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     """
-    lists = ranked_lists(features, n_neighbors + (not include_self), device=device)
+    length = check_integer(n_neighbors, name="n_neighbors", low=1) + (not include_self)
+    lists = ranked_lists(features, length, device=device)
     return reciprocal_edges(lists, n_neighbors, include_self=include_self)

@@ -42,12 +42,16 @@ class Graph:
             raise InvalidInputError(
                 f"edges need two lists of one length; got shapes {rows.shape} and {cols.shape}"
             )
+        if rows.size and (rows.dtype.kind not in "iu" or cols.dtype.kind not in "iu"):
+            raise InvalidInputError(f"edges must be integers; got {rows.dtype} and {cols.dtype}")
         if rows.size and (min(rows.min(), cols.min()) < 0 or max(rows.max(), cols.max()) >= n_nodes):
             raise InvalidInputError(
                 f"edges must join nodes 0 to {n_nodes - 1}; "
                 f"got numbers from {min(rows.min(), cols.min())} to {max(rows.max(), cols.max())}"
             )
-        ones = np.ones(rows.size, dtype=np.int8)
+        ones = np.ones(
+            rows.size, dtype=bool
+        )  # a sum of bools cannot overflow, however often an edge is given
         return cls.from_scipy(sp.csr_matrix((ones, (rows, cols)), shape=(n_nodes, n_nodes)))
 
     @classmethod

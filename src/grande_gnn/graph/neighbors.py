@@ -62,8 +62,11 @@ def _exact_lists(
     X: NDArray[np.float32], length: int, device: torch.device, block_bytes: int
 ) -> NDArray[np.int32]:
     n, d = X.shape
-    # Centring shortens the vectors, and with them the rounding error of the expansion.
-    centred = torch.from_numpy((X - X.mean(axis=0, dtype=np.float64)).astype(np.float32)).to(device)
+    # Centring shortens the vectors, and with them the rounding error of the expansion; a power of two
+    # brings them near 1, so that no square leaves the range of float32.
+    moved = X - X.mean(axis=0, dtype=np.float64)
+    moved *= 2.0 ** -np.frexp(np.abs(moved).max())[1]
+    centred = torch.from_numpy(moved.astype(np.float32)).to(device)
     exact = torch.from_numpy(X).to(device)
     squares = (centred.double() ** 2).sum(1).float()
     # The rounding error of a length-d float32 product grows like √d·u (Higham & Mary, 2019). Seen on

@@ -22,7 +22,7 @@ from torch import Tensor
 from grande_gnn.degree import LOG_PENALTY_CAP
 from grande_gnn.graph import Graph
 
-__all__ = ["TorchKernels"]
+__all__ = ["TorchKernels", "penalty_rate"]
 
 _CHUNK_BYTES = 8 * 2**20
 """Size of one chunk of pair differences: about what a core's share of the cache holds."""
@@ -88,9 +88,21 @@ class TorchKernels:
     def _weighted_sum(self, values: Tensor, H: Tensor) -> Tensor:
         """Σ_i value(q, i) h_i for (g, E) values on the entries of Ã."""
         g = len(H)
+        if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
+            return self._gathered_sum(values, H)
         pointers, columns = self._adjacency[g]
         matrix = _quiet_csr(pointers, columns, values.reshape(-1), (g * self.n, g * self.n))
         return (matrix @ H.reshape(g * self.n, -1)).view(g, self.n, -1)
+
+    def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
+        """The same by gather and scatter, a few columns at a time."""
+        rows, cols = self._graph.edges(H.device)
+        out = torch.zeros_like(H)
+        width = max(1, 2**28 // (4 * values.numel()))
+        for a in range(0, H.shape[2], width):
+            part = slice(a, a + width)
+            out[..., part].index_add_(1, rows, values.unsqueeze(-1) * H[:, cols, part])
+        return out
 
     # -- operations -----------------------------------------------------------------------------------
 
@@ -107,7 +119,7 @@ class TorchKernels:
         square = self._squared_distances(H)
         # min ρ = 0 because of the self-loops, so ρ′² = ρ²/max ρ²; no edge at all, or all equal: ρ′ = 0.
         largest = square.amax(1, keepdim=True) if self.n_pairs else square.new_zeros(self.R, 1)
-        rate = torch.where(largest > 0, 1 / (largest * sigma[:, None]), 0.0)
+        rate = penalty_rate(largest, sigma[:, None])
         exponent = square * rate
         inverse_kernel = exponent.clamp_max(LOG_PENALTY_CAP).exp_()
         s = torch.empty(self.R, self.n, device=self.device)
@@ -139,6 +151,14 @@ class TorchKernels:
                 difference = incidence @ flat
                 out[g, pairs] = difference.square_().sum(1).view(out[g, pairs].shape)
         return out
+
+
+def penalty_rate(largest: Tensor, sigma: Tensor) -> Tensor:
+    """What turns ρ² into ρ′²/σ: 1/(max ρ² · σ), or 0 where all outputs are equal.
+
+    The bound touches only distances below 10⁻¹¹, and keeps rate · 10¹² within float32.
+    """
+    return torch.where(largest > 0, 1 / (largest * sigma), 0.0).clamp_max(1e24)
 
 
 def _pad(values: Tensor, loop: float) -> Tensor:

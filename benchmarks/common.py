@@ -1,0 +1,94 @@
+"""What the benchmarks share: made data of the paper's shapes, the hardware in words, result files."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+RESULTS = Path(__file__).parent / "results"
+
+SHAPES = {
+    "flowers17": (1360, 17),
+    "corel5k": (5000, 50),
+    "pets": (7409, 37),
+    "cub200": (11788, 200),
+    "dogs": (20580, 120),
+}
+"""Images and classes of the paper's datasets."""
+
+DIMENSIONS = {"resnet": 2048, "senet": 2048, "dpnet": 2688, "vit": 768}
+"""Features of the paper's four extractors."""
+
+
+def made_features(n: int, d: int, c: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A mixture of Gaussians, rectified like the output of a ReLU network; labels in class order."""
+    rng = np.random.default_rng(seed)
+    labels = np.sort(np.arange(n) % c)
+    centres = rng.normal(size=(c, d), scale=0.5).astype(np.float32)
+    X = centres[labels] + rng.normal(size=(n, d), scale=1.0).astype(np.float32)
+    return np.maximum(X, 0), labels
+
+
+def features_of(dataset: str, d: int, data: Path | None) -> tuple[np.ndarray, np.ndarray, str]:
+    """Real features of this dimension where they are at hand, made ones of the same shape where not."""
+    for path in sorted((data / dataset).glob("features_*.npz")) if data else []:
+        with np.load(path) as archive:
+            if archive["features"].shape == (SHAPES[dataset][0], d):
+                return archive["features"].astype(np.float32), archive["labels"].astype(np.int64), path.stem
+    n, c = SHAPES[dataset]
+    return *made_features(n, d, c), "made"
+
+
+def hardware() -> dict[str, Any]:
+    """The machine and the versions, for result rows."""
+    row: dict[str, Any] = {
+        "date": datetime.date.today().isoformat(),
+        "cpu": _cpu_name(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+    if torch.cuda.is_available():
+        row |= {"gpu": torch.cuda.get_device_name(0), "cuda": torch.version.cuda}
+    return row
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write result rows with the hardware beside each."""
+    machine = hardware()
+    table = [dict(row) | machine for row in rows]
+    fields = list(dict.fromkeys(key for row in table for key in row))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fields)
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """A Markdown table of the chosen columns."""
+    print("| " + " | ".join(columns) + " |")
+    print("|" + "---|" * len(columns))
+    for row in rows:
+        print("| " + " | ".join(_text(row.get(column)) for column in columns) + " |")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else str(value)

@@ -1,0 +1,300 @@
+"""GNN-LDS: the graph itself is learned, as one Bernoulli probability a pair, by bilevel optimisation.
+
+    outer:  θ ← clip(θ − η ∂L_outer(w_T(θ)) / ∂θ, 0, 1)        θ⁰ = the k-nearest-neighbour graph, 0 or 1
+    inner:  w_{t+1} = Adam(w_t, ∇ L_train(w_t, A_t)),  A_t ~ Bernoulli(θ),
+            logits = Â dropout(ReLU(Â X W₀)) W₁
+
+The labelled samples are split in three: one part trains the weights, one gives the outer loss, one decides
+when to stop. Every τ inner steps the outer loss is differentiated through those τ steps, straight through
+the drawn edges to θ. The answer is the mean of the logits over several sampled graphs.
+
+Franceschi, Niepert, Pontil, He: Learning discrete structures for graph neural networks, ICML 2019.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.graph import Graph, knn_edges, ranked_lists
+from grande_gnn.validation import UNLABELLED, check_choice
+
+__all__ = ["LDS", "AllPairs", "NearPairs", "split_labelled"]
+
+log = logging.getLogger(__name__)
+
+Propagate = Callable[[Tensor], Tensor]
+Weights = tuple[Tensor, ...]
+
+
+class AllPairs:
+    """θ for every pair, as the upper triangle of a dense matrix: n² numbers a sampled graph."""
+
+    def __init__(self, graph: Graph, device: torch.device):
+        self.theta = torch.from_numpy(graph.to_scipy(np.float32).toarray()).to(device).triu_(1)
+        self.mask = torch.ones_like(self.theta).triu_(1)
+
+    def sample(self, theta: Tensor, generator: torch.Generator) -> Propagate:
+        """Draw a graph and return H ↦ ÂH; its gradient with respect to θ is that of the drawn edges."""
+        drawn = torch.bernoulli(theta.detach(), generator=generator)
+        edges = (drawn + theta - theta.detach()) * self.mask
+        adjacency = edges + edges.T
+        scale = (adjacency.sum(1, keepdim=True) + 1).rsqrt()  # + 1: the self-loop
+        return lambda H: scale * (adjacency @ (scale * H) + scale * H)
+
+
+class NearPairs:
+    """θ only for pairs at most two steps apart in the first graph: an approximation for many samples."""
+
+    def __init__(self, graph: Graph, device: torch.device):
+        first = graph.to_scipy(np.float32)
+        near = (first @ first).tocoo()
+        upper = near.row < near.col
+        rows, cols = near.row[upper], near.col[upper]
+        self.rows = torch.from_numpy(rows).long().to(device)
+        self.cols = torch.from_numpy(cols).long().to(device)
+        self.theta = torch.from_numpy(np.asarray(first[rows, cols]).ravel()).to(device)
+        self.n = graph.n_nodes
+
+    def sample(self, theta: Tensor, generator: torch.Generator) -> Propagate:
+        """Draw a graph and return H ↦ ÂH; its gradient with respect to θ is that of the drawn edges."""
+        drawn = torch.bernoulli(theta.detach(), generator=generator)
+        edges = (drawn + theta - theta.detach())[:, None]
+
+        def adjacent_sum(H: Tensor) -> Tensor:
+            out = torch.zeros_like(H).index_add(0, self.rows, edges * H[self.cols])
+            return out.index_add(0, self.cols, edges * H[self.rows])
+
+        scale = (adjacent_sum(edges.new_ones(self.n, 1)) + 1).rsqrt()
+        return lambda H: scale * (adjacent_sum(scale * H) + scale * H)
+
+
+CANDIDATES: dict[str, type[AllPairs] | type[NearPairs]] = {"all": AllPairs, "two-hop": NearPairs}
+
+
+class Split(NamedTuple):
+    """Rows of the labelled samples that train the weights, give the outer loss and stop the search."""
+
+    train: NDArray[np.int64]
+    outer: NDArray[np.int64]
+    stop: NDArray[np.int64]
+
+
+def split_labelled(codes: NDArray[np.int64], pattern: str, rng: np.random.Generator) -> Split:
+    """Deal each class's labelled samples, shuffled, to the parts in turn, so that each class trains.
+
+    ``pattern`` is the order of dealing: ``"tots"`` gives half to training and a quarter to each other part,
+    ``"tos"`` equal thirds. A part that gets nothing, because no class has labels to spare, falls back on the
+    part before it.
+    """
+    parts: dict[str, list[int]] = {"t": [], "o": [], "s": []}
+    for code in np.unique(codes[codes != UNLABELLED]):
+        for position, row in enumerate(rng.permutation(np.flatnonzero(codes == code))):
+            parts[pattern[position % len(pattern)]].append(int(row))
+    parts["o"] = parts["o"] or parts["t"]
+    parts["s"] = parts["s"] or parts["o"]
+    return Split(*(np.array(sorted(parts[key])) for key in "tos"))
+
+
+class _Adam:
+    """Adam whose steps can be differentiated; forgets how it came to its state after each :meth:`cut`."""
+
+    def __init__(self, weights: Weights, lr: float):
+        self.lr, self.t = lr, 0
+        self.mean = tuple(torch.zeros_like(w) for w in weights)
+        self.square = tuple(torch.zeros_like(w) for w in weights)
+
+    def step(self, weights: Weights, gradients: Weights) -> Weights:
+        self.t += 1
+        self.mean = tuple(0.9 * m + 0.1 * g for m, g in zip(self.mean, gradients, strict=True))
+        self.square = tuple(0.999 * v + 0.001 * g * g for v, g in zip(self.square, gradients, strict=True))
+        first, second = 1 - 0.9**self.t, 1 - 0.999**self.t
+        # 1e-16 inside the root, not 1e-8 outside: the root's own gradient at 0 would be infinite.
+        return tuple(
+            w - self.lr * (m / first) / (v / second + 1e-16).sqrt()
+            for w, m, v in zip(weights, self.mean, self.square, strict=True)
+        )
+
+    def cut(self) -> None:
+        self.mean = tuple(m.detach() for m in self.mean)
+        self.square = tuple(v.detach() for v in self.square)
+
+
+class LDS(System):
+    """A two-layer GCN on a learned graph.
+
+    Parameters
+    ----------
+    n_neighbors, metric : the first graph: nearest others by ``"euclidean"`` or ``"cosine"`` distance.
+    candidates : ``"all"`` pairs may become edges, as published, or those ``"two-hop"`` apart, which needs
+        memory for those only; ``"auto"`` takes all up to 2,000 samples.
+    tau, eta : inner steps a hypergradient looks back on, and the outer learning rate, which decays as
+        1 / (1 + t/1000).
+    inner_steps, rounds, patience : the longest inner training; how often it may start again; and how many
+        times in a row without a better stopping accuracy.
+    pattern : how labelled samples are split, see :func:`split_labelled`.
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        metric: str = "euclidean",
+        candidates: str = "auto",
+        hidden: int = 16,
+        dropout: float = 0.5,
+        weight_decay: float = 5e-4,
+        lr: float = 0.02,
+        tau: int = 5,
+        eta: float = 1.0,
+        inner_steps: int = 400,
+        rounds: int = 100,
+        patience: int = 20,
+        n_graphs: int = 16,
+        pattern: str = "tots",
+        device: str = "auto",
+        random_state: int | None = None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.candidates = candidates
+        self.hidden = hidden
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.lr = lr
+        self.tau = tau
+        self.eta = eta
+        self.inner_steps = inner_steps
+        self.rounds = rounds
+        self.patience = patience
+        self.n_graphs = n_graphs
+        self.pattern = pattern
+        self.device = device
+        self.random_state = random_state
+
+    def _transduce(self, X: NDArray[np.float32], codes: NDArray[np.int64]) -> Transduction:
+        return self._transduce_folds(X, codes[None])[0]
+
+    def _transduce_folds(self, X: NDArray[np.float32], folds: NDArray[np.int64]) -> list[Transduction]:
+        graph = self._first_graph(X)
+        device = torch.device(
+            self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        )
+        chosen = check_choice(self.candidates, ("auto", *CANDIDATES), name="candidates")
+        if chosen == "auto":
+            chosen = "all" if len(X) <= 2000 else "two-hop"
+        features = torch.from_numpy(X).to(device)
+        results = []
+        for codes in folds:
+            edges = CANDIDATES[chosen](graph, device)
+            answer = _Search(self, features, codes, edges).run()
+            results.append(Transduction(answer, graph.reached_from(codes != UNLABELLED)))
+        return results
+
+    def _first_graph(self, X: NDArray[np.float32]) -> Graph:
+        if check_choice(self.metric, ("euclidean", "cosine"), name="metric") == "cosine":
+            X = X / np.linalg.norm(X, axis=1, keepdims=True).clip(1e-12)
+        return knn_edges(ranked_lists(X, self.n_neighbors + 1), self.n_neighbors + 1)
+
+
+class _Search:
+    """One bilevel search: the state that its steps share."""
+
+    def __init__(self, params: LDS, X: Tensor, codes: NDArray[np.int64], edges: AllPairs | NearPairs) -> None:
+        seed = np.random.SeedSequence(params.random_state)
+        self.params, self.X, self.edges = params, X, edges
+        self.generator = torch.Generator(X.device).manual_seed(int(seed.generate_state(1)[0]))
+        split = split_labelled(codes, params.pattern, np.random.default_rng(seed))
+        self.parts = [torch.from_numpy(part).to(X.device) for part in split]
+        self.codes = torch.from_numpy(codes).to(X.device)
+        self.n_classes = int(codes.max()) + 1
+        self.theta = edges.theta
+        self.updates = 0
+
+    def run(self) -> NDArray[np.int64]:
+        best, best_logits, waited = (-1.0, -math.inf), None, 0
+        for _ in range(self.params.rounds):
+            weights = self._train_weights()
+            logits = self._mean_logits(weights)
+            score = self._stop_score(logits)
+            waited += 1
+            if score > best:
+                best, best_logits, waited = score, logits, 0
+            log.info("LDS: stopping accuracy %.3f, best %.3f", score[0], best[0])
+            if waited >= self.params.patience:
+                break
+        assert best_logits is not None
+        return best_logits.argmax(1).cpu().numpy()
+
+    def _stop_score(self, logits: Tensor) -> tuple[float, float]:
+        """Accuracy on the stopping part; between equals, the lower loss."""
+        rows = self.parts[2]
+        correct = (logits[rows].argmax(1) == self.codes[rows]).float().mean()
+        return correct.item(), -cross_entropy(logits[rows], self.codes[rows]).item()
+
+    def _train_weights(self) -> Weights:
+        """One inner training from new weights; every τ steps θ is updated."""
+        weights = self._new_weights()
+        adam = _Adam(weights, self.params.lr)
+        best, stalled = math.inf, 0
+        for start in range(0, self.params.inner_steps, self.params.tau):
+            steps = min(self.params.tau, self.params.inner_steps - start)
+            theta = self.theta.clone().requires_grad_()
+            losses = []
+            for _ in range(steps):
+                losses.append(self._train_loss(weights, theta))
+                gradients = torch.autograd.grad(losses[-1], weights, create_graph=True)
+                weights = adam.step(weights, gradients)
+            self._update_theta(weights, theta)
+            for value in torch.stack(losses).tolist():  # read together: each read waits for the device
+                stalled = 0 if value < 0.999 * best else stalled + 1
+                best = min(best, value)
+            weights = tuple(w.detach().requires_grad_() for w in weights)
+            adam.cut()
+            if stalled >= 20:
+                break
+        return weights
+
+    def _new_weights(self) -> Weights:
+        shapes = ((self.X.shape[1], self.params.hidden), (self.params.hidden, self.n_classes))
+        return tuple(self._glorot(*shape).requires_grad_() for shape in shapes)
+
+    def _glorot(self, rows: int, cols: int) -> Tensor:
+        uniform = torch.rand(rows, cols, generator=self.generator, device=self.X.device)
+        return (2 * uniform - 1) * math.sqrt(6 / (rows + cols))
+
+    def _train_loss(self, weights: Weights, theta: Tensor) -> Tensor:
+        rows = self.parts[0]
+        logits = self._logits(weights, theta, self.params.dropout)
+        decay = self.params.weight_decay / 2 * weights[0].square().sum()
+        return cross_entropy(logits[rows], self.codes[rows]) + decay
+
+    def _logits(self, weights: Weights, theta: Tensor, dropout: float = 0.0) -> Tensor:
+        propagate = self.edges.sample(theta, self.generator)
+        hidden = propagate(self.X @ weights[0]).relu()
+        if dropout:
+            kept = torch.rand(hidden.shape, generator=self.generator, device=hidden.device) >= dropout
+            hidden = hidden * kept / (1 - dropout)
+        return propagate(hidden @ weights[1])
+
+    def _update_theta(self, weights: Weights, theta: Tensor) -> None:
+        """θ ← clip(θ − η g, 0, 1) with g the gradient of the outer loss through the last steps."""
+        rows = self.parts[1]
+        loss = cross_entropy(self._logits(weights, theta)[rows], self.codes[rows])
+        (gradient,) = torch.autograd.grad(loss, theta)
+        eta = self.params.eta / (1 + self.updates / 1000)
+        self.updates += 1
+        self.theta = (self.theta - eta * gradient).clamp_(0, 1)
+
+    @torch.no_grad()
+    def _mean_logits(self, weights: Weights) -> Tensor:
+        draws = [self._logits(weights, self.theta) for _ in range(self.params.n_graphs)]
+        return torch.stack(draws).mean(0)

@@ -1,0 +1,61 @@
+"""Put a model together for a batch of replicas: which head, which degree, which flow, on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from grande_gnn.engine.cuda import cuda_flow, cuda_head, fused_kernels_serve
+from grande_gnn.engine.degrees import build_degree
+from grande_gnn.engine.flow import TorchFlow
+from grande_gnn.engine.heads import LONGEST_RUN, Head, Inputs, LinearHead, MLPHead, runs_of
+from grande_gnn.engine.kernels import TorchKernels
+from grande_gnn.engine.labelled import LabelledRows
+from grande_gnn.engine.models import Diffusion, FixedSGC, Model
+from grande_gnn.engine.plan import Replica, Settings
+from grande_gnn.graph import Graph
+
+__all__ = ["build_model", "is_fixed"]
+
+
+def is_fixed(replica: Replica, settings: Settings) -> bool:
+    """SGC with degree centrality diffuses the features once and needs no graph afterwards."""
+    return settings.model == "sgc" and replica.degree == "centrality"
+
+
+def build_model(
+    X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings
+) -> Model:
+    """A model for replicas of one kind (see ``train.py``), sorted by repetition."""
+    if is_fixed(replicas[0], settings):
+        return _fixed(X, graph, replicas, n_classes, settings)
+    labelled = LabelledRows(replicas, X.device)
+    if X.device.type == "cuda" and fused_kernels_serve(replicas[0], n_classes, settings):
+        head = cuda_head(X, replicas, n_classes, settings)
+        flow = cuda_flow(graph, replicas, n_classes, settings, X.device)
+        return Diffusion(head, flow, labelled, capturable=True)
+    kernels = TorchKernels(graph, len(replicas), n_classes, X.device)
+    degree = build_degree(replicas, graph, kernels, settings.detach)
+    return Diffusion(_head(X, replicas, n_classes, settings), TorchFlow(degree, kernels, settings), labelled)
+
+
+def _head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
+    """SGC is linear; APPNP has a hidden layer unless ``hidden=None``."""
+    hidden = replicas[0].hidden
+    if settings.model == "sgc" or hidden is None:
+        runs = runs_of(replicas, settings, len(replicas))
+        return LinearHead(Inputs(X, runs, settings), runs, replicas, n_classes, settings)
+    runs = runs_of(replicas, settings, LONGEST_RUN)
+    return MLPHead(Inputs(X, runs, settings), runs, replicas, n_classes, hidden, settings)
+
+
+def _fixed(
+    X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings
+) -> FixedSGC:
+    kernels = TorchKernels(graph, 1, X.shape[1], X.device)
+    scale = kernels.count.rsqrt()[None, :, None]
+    diffused = X[None]
+    for _ in range(settings.hops):
+        diffused = kernels.neighbour_sum(diffused * scale) * scale
+    return FixedSGC(diffused[0], kernels.count, replicas, n_classes, settings)

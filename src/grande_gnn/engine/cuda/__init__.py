@@ -1,0 +1,49 @@
+"""The engine on CUDA: Triton kernels for the graph and the head, and epochs without launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from grande_gnn.engine.flow import Flow
+from grande_gnn.engine.heads import Head, LinearHead, runs_of
+from grande_gnn.engine.plan import Replica, Settings
+from grande_gnn.graph import Graph
+
+__all__ = ["cuda_flow", "cuda_head", "fused_kernels_serve"]
+
+_MOST_CLASSES = 256
+"""The second layer's backward kernel holds all classes of a tile in registers."""
+
+
+def fused_kernels_serve(replica: Replica, n_classes: int, settings: Settings) -> bool:
+    """Whether the kernels cover replicas like this one; if not, plain torch runs on the device."""
+    linear = settings.model == "sgc" or replica.hidden is None
+    few_enough = linear or n_classes <= _MOST_CLASSES
+    return (
+        find_spec("triton") is not None and settings.hops > 0 and few_enough and not callable(replica.degree)
+    )
+
+
+def cuda_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
+    """The head of a batch: linear for SGC or ``hidden=None``, else two layers."""
+    from grande_gnn.engine.cuda.head import CudaInputs, TritonMLPHead
+
+    runs = runs_of(replicas, settings, len(replicas))
+    inputs = CudaInputs(X, runs, settings)
+    hidden = replicas[0].hidden
+    if settings.model == "sgc" or hidden is None:
+        return LinearHead(inputs, runs, replicas, n_classes, settings)
+    return TritonMLPHead(inputs, runs, replicas, n_classes, hidden, settings)
+
+
+def cuda_flow(
+    graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings, device: torch.device
+) -> Flow:
+    """The diffusion of a batch."""
+    from grande_gnn.engine.cuda.flow import TritonFlow
+
+    return TritonFlow(graph, replicas, n_classes, settings, device)

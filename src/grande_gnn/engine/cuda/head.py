@@ -1,0 +1,157 @@
+"""The heads on CUDA: masks drawn on the device, the second layer fused with the first's activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import triton
+from torch import Tensor
+
+from grande_gnn.engine.cuda import head_kernels as kernels
+from grande_gnn.engine.heads import Inputs, MLPHead, Run, Weights, _with_gradient
+from grande_gnn.engine.plan import Settings
+
+__all__ = ["CudaInputs", "TritonMLPHead"]
+
+_BLOCK = 1024
+_ALIGN = 32
+"""Samples are padded to a multiple of this, so that every row of the hidden layer starts aligned."""
+
+
+def mask_key(*parts: int) -> int:
+    """A kernel's key from (seed, repetition, layer, width), as on the CPU."""
+    return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)
+
+
+class CudaInputs(Inputs):
+    """The features and their transpose, padded with zero rows, and masked by a kernel when training.
+
+    The epoch is a counter on the device, so that a recorded graph can replay it.
+    """
+
+    def __init__(self, X: Tensor, runs: Sequence[Run], settings: Settings) -> None:
+        self.n, self.d = X.shape
+        self.stride = triton.cdiv(self.n, _ALIGN) * _ALIGN
+        padded = X.new_zeros(self.stride, self.d)
+        padded[: self.n] = X
+        self.X, self.drop = X, settings.drop
+        self._plain = padded
+        self.step = torch.zeros(1, dtype=torch.int32, device=X.device)
+        repetitions = sorted({run.repetition for run in runs}) if self.drop else []
+        self.keys = {r: mask_key(settings.seed, r, 0, self.d) for r in repetitions}
+        self.masked = {r: torch.zeros_like(padded) for r in repetitions}
+        self.turned = {r: X.new_zeros(self.d, self.stride) for r in repetitions}
+        self._plain_turned = padded.T.contiguous()
+
+    def draw(self, training: bool) -> None:
+        self.training = training and bool(self.drop)
+        if self.training:
+            self.step += 1
+            grid = (triton.cdiv(self.n, 32), triton.cdiv(self.d, 64))
+            for r, key in self.keys.items():
+                kernels.mask_inputs[grid](
+                    self.X, self.masked[r], self.turned[r], self.step, key, self.n, self.d, self.stride, self.drop,
+                    BN=32, BD=64,
+                )  # fmt: skip
+
+    def __getitem__(self, repetition: int) -> Tensor:
+        return self.padded(repetition)[: self.n]
+
+    def padded(self, repetition: int) -> Tensor:
+        """(padded n, d)."""
+        return self.masked[repetition] if self.training else self._plain
+
+    def transposed(self, repetition: int) -> Tensor:
+        """(d, padded n)."""
+        return self.turned[repetition] if self.training else self._plain_turned
+
+
+class TritonMLPHead(MLPHead):
+    """Two layers; W₁ is kept as (R·h, d), the hidden layer as (R·h, padded n), H⁽⁰⁾ as (n, R, c)."""
+
+    inputs: CudaInputs
+
+    def _side_by_side(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:
+        stacks = [self._stack(drawn[run.replicas], name) for run in self.runs]
+        if name == "weight1":
+            return [_with_gradient(s.transpose(1, 2).flatten(0, 1).contiguous()) for s in stacks]
+        return [_with_gradient(s.flatten()) for s in stacks]
+
+    def _prepare(self, n_replicas: int, settings: Settings) -> None:
+        width = self.inputs.stride
+        self._hidden = [torch.empty(len(run) * self.h, width, device=self.device) for run in self.runs]
+        self._out = torch.empty(self.n, n_replicas, self.c, device=self.device)
+        repetitions = sorted({run.repetition for run in self.runs}) if self.drop else []
+        self._keys = {r: mask_key(settings.seed, r, 1, self.h) for r in repetitions}
+        self._bits = {
+            r: torch.empty(self.h, width, dtype=torch.int8, device=self.device) for r in repetitions
+        }
+        self._nothing = torch.empty(1, dtype=torch.int8, device=self.device)
+        self._precision = "tf32" if settings.precision == "tf32" else "ieee"
+        # Block sizes: the best of those tried on an H200 (docs/performance.md).
+        BC = max(16, triton.next_power_of_2(self.c))
+        self._forward_blocks = {"BN": 64, "BH": 32, "BC": min(128, BC), "num_warps": 8 if BC <= 64 else 4}
+        self._blocks = {"BN": 32, "BH": 64 if BC <= 64 else 32, "BC": BC, "num_warps": 4}
+        # Enough programs to fill the device; the parts are summed afterwards.
+        longest = max(map(len, self.runs))
+        units = triton.cdiv(self.h, self._blocks["BH"]) * longest
+        self._splits = max(1, min(triton.cdiv(self.n, 256), triton.cdiv(1024, units)))
+        self._part_W2 = torch.empty(self._splits, longest, self.h, self.c, device=self.device)
+        self._part_b1 = torch.empty(self._splits, longest, self.h, device=self.device)
+
+    def forward(self, training: bool) -> Tensor:
+        self.inputs.draw(training)
+        self._drops = training and bool(self.drop)
+        self._keep = 1 - self.drop if self._drops else 1.0
+        if self._drops:
+            for r, key in self._keys.items():
+                size = self._bits[r].numel()
+                kernels.draw_mask[(triton.cdiv(size, _BLOCK),)](
+                    self._bits[r], self.inputs.step, key, size, self.drop, BLOCK=_BLOCK
+                )
+        blocks = self._forward_blocks
+        for i, run in enumerate(self.runs):
+            inputs = self.inputs.padded(run.repetition)
+            torch.mm(self.parameters["weight1"][i], inputs.T, out=self._hidden[i])
+            grid = (triton.cdiv(self.n, blocks["BN"]), len(run), triton.cdiv(self.c, blocks["BC"]))
+            kernels.mlp_forward[grid](
+                self._hidden[i], self.parameters["bias1"][i], self._mask(run), self.parameters["weight2"][0],
+                self.parameters["bias2"][0], self._out, self.n, self.h, self.c, self.inputs.stride,
+                self._out.shape[1] * self.c, run.replicas.start, self._keep,
+                DROP=self._drops, PRECISION=self._precision, **blocks,
+            )  # fmt: skip
+        return self._out.transpose(0, 1)
+
+    def _mask(self, run: Run) -> Tensor:
+        return self._bits[run.repetition] if self._drops else self._nothing
+
+    def backward(self, gradient: Tensor) -> None:
+        g = gradient.transpose(0, 1).contiguous()
+        weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
+        assert weight2.grad is not None  # allocated with the parameter
+        torch.sum(gradient, 1, keepdim=True, out=bias2.grad)
+        rows_each = triton.cdiv(triton.cdiv(self.n, self._splits), self._blocks["BN"]) * self._blocks["BN"]
+        for i, run in enumerate(self.runs):
+            kernels.mlp_backward[(len(run), triton.cdiv(self.h, self._blocks["BH"]), self._splits)](
+                self._hidden[i], self.parameters["bias1"][i], self._mask(run), weight2, g,
+                self._part_W2, self._part_b1, self.n, self.h, self.c, self.inputs.stride,
+                g.shape[1] * self.c, run.replicas.start, self._part_b1.shape[1], self._keep, rows_each,
+                DROP=self._drops, PRECISION=self._precision, **self._blocks,
+            )  # fmt: skip
+            torch.sum(self._part_W2[:, : len(run)], 0, out=weight2.grad[run.replicas])
+            torch.sum(self._part_b1[:, : len(run)].flatten(1), 0, out=self.parameters["bias1"][i].grad)
+            turned = self.inputs.transposed(run.repetition)
+            torch.mm(self._hidden[i], turned.T, out=self.parameters["weight1"][i].grad)
+
+    def of_replica(self, r: int) -> dict[str, np.ndarray]:
+        i = next(i for i, run in enumerate(self.runs) if r < run.replicas.stop)
+        start = (r - self.runs[i].replicas.start) * self.h
+        rows = slice(start, start + self.h)
+        return {
+            "weight1": self.parameters["weight1"][i][rows].T.contiguous().cpu().numpy(),
+            "bias1": self.parameters["bias1"][i][rows].cpu().numpy(),
+            "weight2": self.parameters["weight2"][0][r].cpu().numpy(),
+            "bias2": self.parameters["bias2"][0][r, 0].cpu().numpy(),
+        }

@@ -1,0 +1,117 @@
+"""Triton kernels of the head: dropout masks, and the second layer with what lies before it.
+
+The hidden layer of many replicas is the largest array of a training, so it is read as seldom as
+possible: the first product leaves W₁ᵀX in it; the forward kernel adds the bias, cuts, drops and multiplies
+by W₂ on the way; the backward kernel reads it once more, and leaves its gradient in its place.
+
+It is kept as (R·h, n), samples contiguous, because then both products of the first layer have their inner
+dimension contiguous in both factors, the form the TF32 units take without rearranging.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+__all__ = ["draw_mask", "mask_inputs", "mlp_backward", "mlp_forward"]
+
+
+@triton.jit
+def _kept(step, key, where, p):
+    """Whether an element is kept, from (key, step, place): the same whatever is computed beside it."""
+    return tl.rand(key + tl.load(step).to(tl.int64) * 1_000_003, where) >= p
+
+
+@triton.jit
+def mask_inputs(X, out, turned, step, key, n, d, stride, p, BN: tl.constexpr, BD: tl.constexpr):
+    """X with each element dropped with probability p and the kept ones scaled by 1/(1 − p), as (n, d) and (d, n)."""
+    rows = tl.program_id(0) * BN + tl.arange(0, BN)
+    cols = tl.program_id(1) * BD + tl.arange(0, BD)
+    inside = (rows[:, None] < n) & (cols[None, :] < d)
+    where = rows[:, None].to(tl.int64) * d + cols[None, :]
+    x = tl.load(X + where, mask=inside, other=0.0)
+    x = tl.where(_kept(step, key, where.to(tl.uint32), p), x / (1 - p), 0.0)
+    tl.store(out + where, x, mask=inside)
+    flipped = (cols[:, None] < d) & (rows[None, :] < n)
+    tl.store(turned + cols[:, None].to(tl.int64) * stride + rows[None, :], tl.trans(x), mask=flipped)
+
+
+@triton.jit
+def draw_mask(out, step, key, size, p, BLOCK: tl.constexpr):
+    """A mask of 0 and 1 as bytes."""
+    where = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + where, _kept(step, key, where.to(tl.uint32), p).to(tl.int8), mask=where < size)
+
+
+@triton.jit
+def _activated(pre, bias, mask, units, rows, end, stride, h, replica, keep, DROP: tl.constexpr):
+    """dropout(ReLU(pre + b)) of a (units, rows) tile of ``replica``."""
+    inside = (units[:, None] < h) & (rows[None, :] < end)
+    place = (replica * h + units[:, None]).to(tl.int64) * stride + rows[None, :]
+    value = tl.load(pre + place, mask=inside, other=0.0)
+    value += tl.load(bias + replica * h + units, mask=units < h, other=0.0)[:, None]
+    value = tl.where(inside, tl.maximum(value, 0.0), 0.0)
+    if DROP:
+        bits = tl.load(mask + units[:, None] * stride + rows[None, :], mask=inside, other=0)
+        value = tl.where(bits != 0, value / keep, 0.0)
+    return value
+
+
+@triton.jit
+def mlp_forward(
+    pre, bias1, mask, W2, bias2, out, n, h, c, stride, RC, first, keep,
+    DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
+):  # fmt: skip
+    """H⁽⁰⁾ of one run: out[:, first + r, :] = activated(pre)[r]ᵀ W₂[first + r] + b₂."""
+    r = tl.program_id(1)
+    rows = tl.program_id(0) * BN + tl.arange(0, BN)
+    classes = tl.program_id(2) * BC + tl.arange(0, BC)
+    total = tl.zeros([BN, BC], dtype=tl.float32)
+    for start in range(0, h, BH):
+        units = start + tl.arange(0, BH)
+        hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, keep, DROP)
+        weights = tl.load(
+            W2 + (first + r) * h * c + units[:, None] * c + classes[None, :],
+            mask=(units[:, None] < h) & (classes[None, :] < c), other=0.0,
+        )  # fmt: skip
+        total += tl.dot(tl.trans(hidden), weights, input_precision=PRECISION)
+    total += tl.load(bias2 + (first + r) * c + classes, mask=classes < c, other=0.0)[None, :]
+    place = out + rows[:, None].to(tl.int64) * RC + (first + r) * c + classes[None, :]
+    tl.store(place, total, mask=(rows[:, None] < n) & (classes[None, :] < c))
+
+
+@triton.jit
+def mlp_backward(
+    pre, bias1, mask, W2, gradient, part_W2, part_b1, n, h, c, stride, RC, first, n_replicas, keep, rows_each,
+    DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
+):  # fmt: skip
+    """From ∂loss/∂H⁽⁰⁾ to the gradient of the hidden layer (in place of ``pre``), of W₂ and of b₁.
+
+    Each program takes BH hidden units of one replica and ``rows_each`` samples; W₂'s and b₁'s parts of
+    the splits are added up afterwards in a fixed order, so that two runs agree.
+    """
+    r = tl.program_id(0)
+    split = tl.program_id(2)
+    units = tl.program_id(1) * BH + tl.arange(0, BH)
+    classes = tl.arange(0, BC)
+    fits = (units[:, None] < h) & (classes[None, :] < c)
+    weights = tl.load(W2 + (first + r) * h * c + units[:, None] * c + classes[None, :], mask=fits, other=0.0)
+    to_W2 = tl.zeros([BH, BC], dtype=tl.float32)
+    to_b1 = tl.zeros([BH], dtype=tl.float32)
+    last = tl.minimum(n, (split + 1) * rows_each)
+    for start in range(split * rows_each, last, BN):
+        rows = start + tl.arange(0, BN)
+        g = tl.load(
+            gradient + rows[:, None].to(tl.int64) * RC + (first + r) * c + classes[None, :],
+            mask=(rows[:, None] < last) & (classes[None, :] < c), other=0.0,
+        )  # fmt: skip
+        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, keep, DROP)
+        to_W2 += tl.dot(hidden, g, input_precision=PRECISION)
+        back = tl.dot(weights, tl.trans(g), input_precision=PRECISION)
+        back = tl.where(hidden > 0, back / keep, 0.0)
+        to_b1 += tl.sum(back, 1)
+        place = pre + (r * h + units[:, None]).to(tl.int64) * stride + rows[None, :]
+        tl.store(place, back, mask=(units[:, None] < h) & (rows[None, :] < last))
+    part = (split * n_replicas + r) * h
+    tl.store(part_W2 + (part + units[:, None]) * c + classes[None, :], to_W2, mask=fits)
+    tl.store(part_b1 + part + units, to_b1, mask=units < h)

@@ -1,0 +1,69 @@
+"""From the head's output to logits and back: degree, then K hops. The reference, in plain torch.
+
+With P = Â, H⁽ᵏ⁾ = (1 − α)PH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ and G the gradient at H⁽ᵏ⁾, each hop sends P(1 − α)G to
+H⁽ᵏ⁻¹⁾ and αG to H⁽⁰⁾. As P = diag(d) Ã diag(d), its part of ∂loss/∂(log d) is the row sum of
+(1 − α)G ⊙ PH⁽ᵏ⁻¹⁾ + P(1 − α)G ⊙ H⁽ᵏ⁻¹⁾, and log d = −½ log δ.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from grande_gnn.engine.degrees import Degree
+from grande_gnn.engine.kernels import TorchKernels
+from grande_gnn.engine.labelled import LabelledRows
+from grande_gnn.engine.plan import Settings
+
+__all__ = ["Flow", "TorchFlow"]
+
+
+class Flow(Protocol):
+    """What a model needs of a diffusion. H, Z and gradients are (R, n, c), whatever their strides."""
+
+    @property
+    def delta(self) -> Tensor: ...  # (R, n): the degree of the last forward pass
+    def forward(self, H: Tensor) -> Tensor: ...
+    def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor: ...
+
+
+class TorchFlow:
+    """The diffusion in plain torch, on any device and with any degree."""
+
+    def __init__(self, degree: Degree, kernels: TorchKernels, settings: Settings) -> None:
+        self.degree, self.kernels = degree, kernels
+        self.K, self.alpha = settings.hops, settings.teleport
+
+    def forward(self, H: Tensor) -> Tensor:
+        """Z = H⁽ᴷ⁾."""
+        H = H.contiguous()
+        self.delta = self.degree.forward(H)
+        self._scale = self.delta.rsqrt().unsqueeze(-1)
+        self._states = [H]
+        for _ in range(self.K):
+            moved = self.kernels.neighbour_sum(self._states[-1] * self._scale)
+            moved.mul_(self._scale * (1 - self.alpha))
+            self._states.append(moved.add_(H, alpha=self.alpha) if self.alpha else moved)
+        return self._states[-1]
+
+    def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor:
+        """∂loss/∂H⁽⁰⁾ from the gradient at the labelled rows; consumes the states of the forward pass."""
+        H = self._states[0]
+        G = labelled.scatter(gradient, torch.zeros_like(H))
+        to_head = torch.zeros_like(H)
+        log_scale = torch.zeros_like(self.delta)
+        for k in range(self.K, 0, -1):
+            diffused = self._states[k]
+            if self.alpha:
+                to_head.add_(G, alpha=self.alpha)
+                diffused.sub_(H, alpha=self.alpha)  # (1 − α)PH⁽ᵏ⁻¹⁾; H⁽ᵏ⁾ itself is no longer needed
+            log_scale += diffused.mul_(G).sum(-1)
+            G = self.kernels.neighbour_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
+            log_scale += (G * self._states[k - 1]).sum(-1)
+        to_head += G
+        through_degree = self.degree.backward(log_scale.div_(self.delta).mul_(-0.5))
+        if through_degree is not None:
+            to_head += through_degree
+        return to_head

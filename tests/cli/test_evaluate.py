@@ -1,0 +1,135 @@
+"""``grande evaluate``: the numbers of evaluate(), as sentences or as one JSON object a line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from grande_gnn import evaluate
+
+QUICK = ["--folds", 3, "--repeats", 2, "--hidden", 8, "--neighbors", 10, "--device", "cpu"]
+FIELDS = {"model", "degree", "sigma", "folds", "repeats", "accuracy_mean", "accuracy_std", "seconds"}
+
+
+def rows(result):
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_json_has_one_object_a_sigma_with_full_precision(grande, features, blobs):
+    got = rows(grande("evaluate", features, "--sigma", 0.1, "--sigma", 0.5, "--json", *QUICK))
+    expected = evaluate(*blobs, sigma=[0.1, 0.5], folds=3, repeats=2, hidden=8, n_neighbors=10, device="cpu")
+    assert [row["sigma"] for row in got] == [0.1, 0.5]
+    for row, result in zip(got, expected, strict=True):
+        assert row.keys() >= FIELDS
+        assert row["accuracy_mean"] == result.accuracies.mean()  # every digit
+        assert row["accuracy_std"] == pytest.approx(result.accuracies.mean(1).std(ddof=1), abs=0)
+        assert (row["model"], row["degree"], row["folds"], row["repeats"]) == ("appnp", "grande", 3, 2)
+        assert 50 < row["accuracy_mean"] <= 100  # percent
+        assert row["seconds"] > 0
+
+
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+def test_centrality_is_one_row_without_sigma(grande, features, model):
+    chosen = ["--model", model, "--degree", "centrality", "--sigma", 0.1, "--sigma", 1]
+    (row,) = rows(grande("evaluate", features, "--json", *chosen, *QUICK))
+    assert row["sigma"] is None
+    assert (row["model"], row["degree"]) == (model, "centrality")
+
+
+def test_seeds_reproduce(grande, features):
+    runs = []
+    for seed in (0, 0, 1):
+        (row,) = rows(grande("evaluate", features, "--json", "--seed", seed, *QUICK))
+        runs.append({k: v for k, v in row.items() if k != "seconds"})
+    assert runs[0] == runs[1] != runs[2]
+
+
+@pytest.mark.parametrize(
+    ("option", "argument"),
+    [
+        (["--graph", "knn"], {"graph": "knn"}),
+        (["--graph", "dgcg"], {"graph": "dgcg"}),
+        (["--normalize", "center-l2"], {"normalize": "center-l2"}),
+        (["--neighbors", 5], {"n_neighbors": 5}),
+        (["--hidden", 0], {"hidden": None}),
+        (["--lr", 0.05], {"lr": 0.05}),
+        (["--model", "sgc"], {"model": "sgc"}),
+    ],
+)
+def test_every_option_reaches_the_evaluation(grande, features, blobs, option, argument):
+    (row,) = rows(grande("evaluate", features, "--json", *QUICK, *option))
+    base = {"folds": 3, "repeats": 2, "hidden": 8, "n_neighbors": 10, "device": "cpu"}
+    (expected,) = evaluate(*blobs, **(base | argument))
+    assert row["accuracy_mean"] == expected.accuracy_mean
+
+
+def test_sentences_for_people(grande, features):
+    grande_line = grande("evaluate", features, *QUICK)
+    assert grande_line.stdout.startswith("APPNP with GRaNDe σ=0.2: ")
+    assert " ± " in grande_line.stdout
+    assert grande_line.stderr == ""  # the progress bar is for terminals
+    plain = grande("evaluate", features, "--degree", "centrality", *QUICK[:2], "--repeats", 1, *QUICK[4:])
+    assert plain.stdout.startswith("APPNP with degree centrality: ")
+    assert "±" not in plain.stdout  # one repetition has none
+    assert "nan" not in plain.stdout.lower()
+
+
+# -- bad input ----------------------------------------------------------------------------------------
+
+X = np.random.default_rng(0).normal(size=(12, 2))
+Y = np.arange(12) % 2
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"features": np.where(X > 1, np.nan, X), "labels": Y}, "must be finite"),
+        ({"features": np.where(X > 1, np.inf, X), "labels": Y}, "must be finite"),
+        ({"features": X[0], "labels": Y}, "must be a matrix"),
+        ({"features": X, "labels": Y[:5]}, "'labels' must have one entry a row"),
+        ({"features": X}, "has no array 'labels'"),
+        ({"labels": Y}, "has no array 'features'"),
+        ({"features": X, "labels": np.full(12, -1)}, "at least one sample must be labelled"),
+        ({"features": X, "labels": np.full(12, "")}, "at least one sample must be labelled"),
+        ({"features": X, "labels": np.arange(12)}, "every fold needs labelled samples"),
+        ({"features": X, "labels": np.array([None] * 12)}, "without pickled objects"),
+    ],
+)
+def test_refuses_files(refused, tmp_path, arrays, words):
+    np.savez(tmp_path / "f.npz", **arrays)
+    assert words in refused("evaluate", tmp_path / "f.npz")
+    assert [p.name for p in tmp_path.iterdir()] == ["f.npz"]
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04 no archive"])
+def test_refuses_what_is_no_npz(refused, tmp_path, content):
+    (tmp_path / "f.npz").write_bytes(content)
+    assert "not a .npz features file" in refused("evaluate", tmp_path / "f.npz")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--sigma", 0], "sigma must be a positive number"),
+        (["--sigma", -0.2], "sigma must be a positive number"),
+        (["--sigma", "nan"], "sigma must be a positive number"),
+        (["--sigma", "small"], "--sigma"),
+        (["--model", "gcn"], "'gcn'"),
+        (["--degree", "pagerank"], "'pagerank'"),
+        (["--graph", "full"], "'full'"),
+        (["--normalize", "z"], "'z'"),
+        (["--device", "tpu"], "'tpu'"),
+        (["--folds", 1], "--folds"),
+        (["--folds", 99], "got folds=99"),
+        (["--repeats", 0], "--repeats"),
+        (["--neighbors", 0], "--neighbors"),
+        (["--hidden", -1], "--hidden"),
+        (["--lr", 0], "lr must be a number"),
+        (["--lr", "inf"], "lr must be a number"),
+        (["--seed", -1], "--seed"),
+        (["--epochz", 3], "--epochz"),
+    ],
+)
+def test_refuses_options(refused, features, options, words):
+    assert words in refused("evaluate", features, *options)

@@ -1,0 +1,73 @@
+"""The command itself: quick to answer, and errors are one sentence."""
+
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import pytest
+
+import grande_gnn
+from grande_gnn.cli.main import COMMANDS
+
+HEAVY = {"torch", "numpy", "scipy", "sklearn", "tqdm", "PIL", "jinja2"}
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_lists_every_command(grande, flag):
+    result = grande(flag)
+    assert result.exit_code == 0
+    for name, words in COMMANDS.items():
+        assert name in result.output
+        assert words.split()[0] in result.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_listed_command_is_there_and_has_help(grande, name):
+    assert import_module(f"grande_gnn.cli.{name}").command.name == name
+    result = grande(name, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: main {name}")
+
+
+def test_version(grande):
+    assert grande("--version").output.strip().endswith(grande_gnn.__version__)
+
+
+def test_an_unknown_command_is_named(refused):
+    assert "'lable'" in refused("lable")
+
+
+def test_help_answers_in_three_tenths_of_a_second():
+    def once():
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "grande_gnn.cli", "--help"], capture_output=True, check=True
+        )
+        assert b"evaluate" in done.stdout
+        return time.perf_counter() - start
+
+    assert any(once() < 0.3 for _ in range(12))  # a busy machine may be slow now and then
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
+def test_help_imports_nothing_heavy(arguments):
+    script = (
+        "import sys; from grande_gnn.cli import main\n"
+        f"main({arguments!r}, standalone_mode=False)\n"
+        f"sys.exit(', '.join(sorted({HEAVY!r} & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_failing_command_exits_with_one_sentence(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "grande_gnn.cli", "evaluate", tmp_path / "absent.npz"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: no such features file")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,115 @@
+"""Tiny graphs every suite shares, and the way to real data where it is there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from grande_gnn.graph import Graph
+
+torch.set_num_threads(1)  # more threads only wait for each other on sizes like these
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+@dataclass(frozen=True, eq=False)
+class Tiny:
+    """A small problem: features, a graph over them, and label codes (−1 = unlabelled)."""
+
+    X: np.ndarray
+    graph: Graph
+    labels: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.labels.max()) + 1
+
+    @property
+    def dense(self) -> np.ndarray:
+        """Ã as a dense float64 matrix."""
+        return self.graph.to_scipy(np.float64).toarray()
+
+
+def _features(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32)
+
+
+def _connected() -> Tiny:
+    graph = Graph.from_edges([0, 1, 2, 3, 4, 5, 6, 0, 2], [1, 2, 3, 4, 5, 6, 7, 4, 6], 8)
+    return Tiny(_features(8), graph, np.array([0, 1, 2, -1, -1, 0, 1, -1]))
+
+
+def _disconnected() -> Tiny:
+    graph = Graph.from_edges([0, 1, 2, 4, 5, 6], [1, 2, 0, 5, 6, 7], 8)  # two parts and node 3
+    return Tiny(_features(8), graph, np.array([0, 1, -1, -1, 1, -1, 0, -1]))
+
+
+def _isolated() -> Tiny:
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], 6)  # nodes 4 and 5 have nobody
+    return Tiny(_features(6), graph, np.array([0, 1, -1, -1, 1, -1]))
+
+
+def _duplicates() -> Tiny:
+    graph = Graph.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 5], 6)
+    return Tiny(_features(3)[[0, 0, 1, 1, 1, 2]], graph, np.array([0, -1, 1, -1, -1, 0]))
+
+
+def _one_class() -> Tiny:
+    tiny = _connected()
+    return Tiny(tiny.X, tiny.graph, np.where(tiny.labels >= 0, 0, -1))
+
+
+def _single() -> Tiny:
+    return Tiny(_features(1), Graph.from_edges([], [], 1), np.array([0]))
+
+
+TINY: dict[str, Callable[[], Tiny]] = {
+    "connected": _connected,
+    "disconnected": _disconnected,
+    "isolated": _isolated,
+    "duplicates": _duplicates,
+    "one_class": _one_class,
+    "single": _single,
+}
+
+
+@pytest.fixture(params=TINY)
+def tiny(request: pytest.FixtureRequest) -> Tiny:
+    """Each tiny problem in turn."""
+    return TINY[request.param]()
+
+
+@pytest.fixture
+def connected() -> Tiny:
+    """The connected tiny problem: 8 nodes, 3 classes."""
+    return _connected()
+
+
+@pytest.fixture(scope="session")
+def blobs() -> tuple[np.ndarray, np.ndarray]:
+    """120 samples of three overlapping groups, groups interleaved: features (float32) and all labels."""
+    rng = np.random.default_rng(7)
+    y = np.arange(120) % 3
+    return (rng.normal(size=(120, 6)) + 2.5 * np.eye(3, 6)[y]).astype(np.float32), y
+
+
+@pytest.fixture(scope="session")
+def few(blobs: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """The labels of ``blobs`` with only the first 30 known."""
+    return np.where(np.arange(120) < 30, blobs[1], -1)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """A function from a path under ``../shared/data`` to the file; skips the test where it is not there."""
+
+    def find(relative: str) -> Path:
+        path = SHARED / relative
+        if not path.exists():
+            pytest.skip(f"needs the research data ../shared/data/{relative}")
+        return path
+
+    return find

@@ -1,0 +1,73 @@
+"""Heads of many replicas side by side equal each head on its own, forward and backward."""
+
+import numpy as np
+import pytest
+import torch
+
+from grande_gnn.engine import Replica, Settings
+from grande_gnn.engine.build import build_model
+from grande_gnn.graph import Graph
+
+REPLICAS = [(0, 0), (0, 1), (0, 1), (1, 0), (3, 2)]  # (repetition, fold), repetitions together
+
+
+@pytest.fixture(params=[16, 1], ids=lambda n: f"run={n}", autouse=True)
+def runs(request, monkeypatch):
+    """Replicas of one repetition in one product, or each on its own."""
+    monkeypatch.setattr("grande_gnn.engine.build.LONGEST_RUN", request.param)
+
+
+def build(problem, hidden, settings, keys=REPLICAS):
+    replicas = [Replica(problem.labels, 0.2, r, f, hidden) for r, f in keys]
+    graph = Graph.from_edges([0], [1], len(problem.X))
+    return build_model(torch.from_numpy(problem.X), graph, replicas, problem.c, settings).head, replicas
+
+
+@pytest.mark.parametrize("hidden", [None, 16])
+def test_initial_weights_follow_the_law_of_a_linear_layer(problem, hidden):
+    X = np.zeros((3, 400), dtype=np.float32)
+    big = type(problem)(X=X, labels=np.zeros(3, dtype=int), c=100)
+    head, _ = build(big, hidden, Settings())
+    for name, values in head.of_replica(0).items():
+        bound = 1 / np.sqrt(hidden if name.endswith("2") else 400)
+        assert np.abs(values).max() <= bound
+        if values.size > 1000:
+            assert values.mean() == pytest.approx(0, abs=bound / 20)
+            assert values.std() == pytest.approx(bound / np.sqrt(3), rel=0.05)
+
+
+@pytest.mark.parametrize("hidden", [None, 16])
+def test_weights_depend_on_repetition_and_fold_only(problem, hidden):
+    head, _ = build(problem, hidden, Settings())
+    weights = [np.concatenate([a.ravel() for a in head.of_replica(r).values()]) for r in range(5)]
+    np.testing.assert_array_equal(weights[1], weights[2])  # one repetition and fold: common random numbers
+    for a, b in [(0, 1), (0, 3), (0, 4), (3, 4)]:
+        assert not np.isclose(weights[a], weights[b]).any()
+    other, _ = build(problem, hidden, Settings(seed=1))
+    assert not np.isclose(weights[0], np.concatenate([a.ravel() for a in other.of_replica(0).values()])).any()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])
+@pytest.mark.parametrize("hidden", [None, 16])
+def test_passes_equal_autograd(problem, plain, hidden, dropout):
+    settings = Settings(dropout=dropout, device="cpu")
+    head, replicas = build(problem, hidden, settings)
+    gradient = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 40, 3)).astype(np.float32))
+    got = head.forward(training=True).clone()  # the next pass writes over it
+    head.backward(gradient)
+    grads = {name: [p.grad for p in group] for name, group in head.parameters.items()}
+    clean = head.forward(training=False)
+    head.parameters = grads  # so that of_replica cuts gradients as it cuts parameters
+    for r, replica in enumerate(replicas):
+        one = plain.start(problem.X, problem.graph, replica, problem.c, settings)
+        H = one.head(training=True)
+        np.testing.assert_allclose(got[r], H.detach(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(clean[r], one.head(training=False).detach(), rtol=1e-4, atol=1e-5)
+        expected = torch.autograd.grad(H, list(one.parameters.values()), gradient[r].double())
+        for name, value in zip(one.parameters, expected, strict=True):
+            np.testing.assert_allclose(head.of_replica(r)[name], value, rtol=1e-3, atol=1e-4)
+
+
+def test_sgc_has_no_hidden_layer(problem):
+    head, _ = build(problem, 16, Settings(model="sgc"))
+    assert set(head.of_replica(0)) == {"weight", "bias"}

@@ -1,0 +1,86 @@
+"""Memory is announced before it is used, and the announcement is near the truth."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from grande_gnn.engine import Settings
+from grande_gnn.engine.memory import Sizes, available_memory, predicted_bytes, replicas_that_fit
+from grande_gnn.errors import NotEnoughMemoryError
+
+SIZES = Sizes(n=1000, d=200, c=10, hidden=64, n_edges=20_000, hops=10, replicas=50, repetitions=5)
+CPU = torch.device("cpu")
+
+
+def fitting(limit):
+    return replicas_that_fit(SIZES, Settings(memory_limit=limit), CPU)
+
+
+def need(count):
+    return predicted_bytes(replace(SIZES, replicas=count, repetitions=min(count, 5)), "cpu")
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 25, 49, 50, 500])
+def test_never_more_than_fit_and_no_batch_too_many(count):
+    got = fitting(need(count))
+    assert need(got) <= need(count)
+    fewest_batches = -(-50 // min(50, count))
+    assert -(-50 // got) == fewest_batches
+
+
+def test_one_that_does_not_fit_is_refused():
+    assert fitting(need(1)) == 1
+    with pytest.raises(NotEnoughMemoryError, match="one training of 1000 x 200 features with 10 classes"):
+        fitting(need(1) - 1)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("name", ["n", "d", "c", "hidden", "n_edges", "hops", "replicas", "repetitions"])
+def test_more_of_anything_needs_more(name, device):
+    more = replace(SIZES, **{name: 2 * getattr(SIZES, name)})
+    assert predicted_bytes(more, device) > predicted_bytes(SIZES, device)
+    assert predicted_bytes(replace(SIZES, hidden=None), device) < predicted_bytes(SIZES, device)
+
+
+def test_the_machine_has_memory():
+    assert 2**20 < available_memory(CPU) < 2**50
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from grande_gnn.engine import Replica, Settings, train
+from grande_gnn.engine.memory import Sizes, predicted_bytes
+from grande_gnn.graph import Graph
+rng = np.random.default_rng(0)
+n, d, c, R, model = 3000, 300, 10, 12, sys.argv[1]
+X = rng.normal(size=(n, d)).astype(np.float32)
+graph = Graph.from_edges(rng.integers(0, n, 30000), rng.integers(0, n, 30000), n)
+def replicas(count):
+    return [Replica(np.arange(n) % c, 0.2, r % 3, hidden=64) for r in range(count)]
+def peak():  # ru_maxrss would begin at the parent's
+    line = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+settings = Settings(model=model, epochs=2, device="cpu")
+train(X[:50], Graph.from_edges([0], [1], 50), [Replica(np.arange(50) % c, 0.2, hidden=64)], c, settings)
+before = peak()
+train(X, graph, replicas(R), c, settings)
+hidden = None if model == "sgc" else 64
+sizes = Sizes(n, d, c, hidden, graph.n_edges, settings.hops, R, 3 if model == "appnp" else 0)
+predicted = predicted_bytes(sizes, "cpu")
+print(peak() - before, predicted)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's record of peak memory")
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+def test_the_prediction_is_near_what_a_training_takes(model):
+    answer = subprocess.run(
+        [sys.executable, "-c", SCRIPT, model], capture_output=True, text=True, check=True, timeout=120
+    )
+    taken, predicted = map(int, answer.stdout.split())
+    assert 0.4 * predicted < taken < 1.1 * predicted + 32 * 2**20  # and buffers of a fixed size

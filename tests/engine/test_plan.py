@@ -1,0 +1,68 @@
+"""What to train: the authors' defaults, and one sentence for what cannot be trained."""
+
+import math
+
+import numpy as np
+import pytest
+
+from grande_gnn.engine import Replica, Settings
+from grande_gnn.errors import InvalidInputError
+
+LABELS = np.array([0, 1, -1])
+
+
+def test_the_defaults_are_the_authors():
+    settings = Settings()
+    assert (settings.model, settings.hops, settings.teleport, settings.drop) == ("appnp", 10, 0.1, 0.5)
+    assert (settings.epochs, settings.lr, settings.weight_decay, settings.detach) == (200, 1e-3, 5e-4, False)
+    replica = Replica(LABELS)
+    assert (replica.degree, replica.hidden) == (0.2, 256)
+
+
+def test_sgc_has_two_hops_no_return_and_no_dropout():
+    settings = Settings(model="sgc", alpha=0.3, dropout=0.7)
+    assert (settings.hops, settings.teleport, settings.drop) == (2, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+def test_hops_may_be_chosen_even_none(model):
+    assert Settings(model=model, n_hops=0).hops == 0
+    assert Settings(model=model, n_hops=7).hops == 7
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    {
+        "model": ["gcn", None],
+        "n_hops": [-1, 2.0, "2"],
+        "alpha": [-0.1, 1.1, math.nan, None],
+        "dropout": [-0.1, 1.0, math.nan, "half"],
+        "weight_decay": [-1e-4, math.inf],
+        "epochs": [-1, 1.5],
+        "lr": [0.0, -1e-3, math.inf, math.nan],
+        "device": ["gpu", None, 0],
+        "precision": ["half", None],
+        "memory_limit": [0, 1.5, "1GB"],
+        "seed": [-1, None, 0.5],
+    }.items(),
+)
+def test_refuses_settings(field, values):
+    for value in values:
+        with pytest.raises(InvalidInputError, match=rf"^{field} must be .*; got"):
+            Settings(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"degree": "grande"}, "degree must be one of centrality; got 'grande'"),
+        ({"degree": 0.0}, "sigma must be a positive number"),
+        ({"degree": None}, "sigma must be a positive number"),
+        ({"hidden": 0}, "hidden must be an integer of at least 1; got 0"),
+        ({"repetition": -1}, "repetition must be an integer of at least 0; got -1"),
+        ({"fold": 0.5}, "fold must be an integer of at least 0; got 0.5"),
+    ],
+)
+def test_refuses_replicas(arguments, words):
+    with pytest.raises(InvalidInputError, match=words):
+        Replica(LABELS, **arguments)

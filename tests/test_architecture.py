@@ -1,0 +1,158 @@
+"""The house: who may import whom, what every public name has, and examples that run."""
+
+import ast
+import doctest
+import importlib
+import pkgutil
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import grande_gnn
+
+ROOT = Path(grande_gnn.__file__).parent
+MODULES = sorted(
+    m.name for m in pkgutil.walk_packages([str(ROOT)], "grande_gnn.") if "__main__" not in m.name
+)
+
+EVERYONE_MAY = {"errors", "validation", "files", "normalization"}
+"""Checks, file formats and feature statistics: small, and below everything that trains."""
+
+MAY_IMPORT = {
+    "errors": set(),
+    "validation": set(),
+    "normalization": set(),
+    "files": {"graph"},
+    "degree": set(),
+    "propagation": {"degree"},
+    "graph": set(),
+    "engine": {"degree", "propagation", "graph"},
+    "inductive": {"degree", "engine", "graph"},
+    "persistence": {"graph"},
+    "model_selection": set(),
+    "classifier": {"engine", "graph", "inductive", "persistence"},
+    "confidence": {"engine", "graph", "classifier", "inductive"},
+    "nn": {"degree", "propagation", "graph"},
+    "images": set(),
+    "baselines": {"degree", "graph", "engine", "classifier"},
+    "report": {"confidence", "graph", "images", "classifier"},
+}
+BELOW_EXPERIMENTS = set(MAY_IMPORT)
+MAY_IMPORT["experiments"] = BELOW_EXPERIMENTS
+MAY_IMPORT["cli"] = BELOW_EXPERIMENTS | {"experiments"}
+
+
+def room_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def is_type_checking(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def source_of(module):
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8"))
+
+
+def imports_of(module):
+    """Every module of ours imported anywhere in the file, except for type checkers alone."""
+    stack, found = [source_of(module)], set()
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} uses a relative import"
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= submodules & set(MODULES) or {node.module}
+        stack += node.orelse if is_type_checking(node) else ast.iter_child_nodes(node)
+    return {name for name in found if name.startswith("grande_gnn.")}
+
+
+IMPORTS = {module: imports_of(module) for module in MODULES}
+
+
+def test_every_room_is_in_the_table():
+    assert {room_of(m) for m in MODULES} <= set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_only_what_the_table_allows(module):
+    room = room_of(module)
+    allowed = (
+        MAY_IMPORT[room] | {room} | (EVERYONE_MAY if room not in EVERYONE_MAY else {"errors", "validation"})
+    )
+    assert {room_of(name) for name in IMPORTS[module]} <= allowed
+
+
+def test_no_cycle_between_rooms():
+    graph = {}
+    for module, names in IMPORTS.items():
+        room = room_of(module)
+        graph.setdefault(room, set()).update(room_of(n) for n in names if room_of(n) != room)
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"rooms import each other: {error.args[1]}")
+
+
+def load(module):
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = error.name or str(error)
+        if name.startswith("grande_gnn"):
+            raise
+        pytest.skip(f"needs {name}, which is not installed")
+
+
+def is_text(node):
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def documented(module):
+    """The names of a module's top level that have a docstring (or a string after the assignment)."""
+    body = source_of(module).body
+    names = set()
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names |= {node.name} if ast.get_docstring(node) else set()
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):  # documented where they are defined
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and is_text(after):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {t.id for t in targets if isinstance(t, ast.Name)}
+    return names
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_and_public_name_is_documented(module):
+    loaded = load(module)
+    assert loaded.__doc__ or not source_of(module).body, f"{module} has no docstring"
+    public = getattr(loaded, "__all__", [])
+    assert len(set(public)) == len(public)
+    missing = {name for name in public if not hasattr(loaded, name)}
+    assert not missing, f"{module}.__all__ names what is not there: {missing}"
+    assert set(public) <= documented(module), f"without a docstring: {set(public) - documented(module)}"
+
+
+def test_the_package_offers_what_it_promises():
+    promised = {"GrandeClassifier", "grande_degree", "grande_norm", "reciprocal_knn_graph", "evaluate"}
+    assert promised <= set(grande_gnn.__all__) == set(dir(grande_gnn))
+    for name in grande_gnn.__all__:
+        assert getattr(grande_gnn, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        grande_gnn.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["grande_gnn", *MODULES])
+def test_examples_run(module):
+    results = doctest.testmod(load(module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert results.failed == 0

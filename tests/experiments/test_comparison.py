@@ -31,7 +31,9 @@ def test_the_reference_goes_first_with_both_models(results):
 
 def test_grande_is_what_evaluate_measures(content, results):
     for result in results[:2]:
-        (expected,) = evaluate(content.features, content.labels, model=result.model, folds=3, repeats=1, epochs=9)
+        (expected,) = evaluate(
+            content.features, content.labels, model=result.model, folds=3, repeats=1, epochs=9
+        )
         np.testing.assert_allclose(result.accuracies[0], expected.accuracies[0])
         assert result.accuracies.shape == (2, 3)
 

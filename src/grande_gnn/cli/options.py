@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-__all__ = ["device_option", "graph_options", "model_options", "progress_bar", "seed_option"]
+__all__ = ["chain", "device_option", "graph_options", "model_options", "progress_bar", "seed_option"]
 
 device_option = click.option(
     "--device",
@@ -26,7 +26,9 @@ seed_option = click.option(
 """``--seed``."""
 
 
-def _chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several decorators as one, in the order of ``--help``."""
+
     def apply(function: Any) -> Any:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -35,7 +37,7 @@ def _chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
-graph_options = _chain(
+graph_options = chain(
     click.option(
         "--graph", type=click.Choice(["reciprocal", "knn", "dgcg"]), default="reciprocal", show_default=True,
         help="How samples are joined.",
@@ -51,7 +53,7 @@ graph_options = _chain(
 )  # fmt: skip
 """``--graph``, ``--neighbors`` and ``--normalize``."""
 
-model_options = _chain(
+model_options = chain(
     click.option("--model", type=click.Choice(["appnp", "sgc"]), default="appnp", show_default=True),
     click.option(
         "--hidden", type=click.IntRange(min=0), default=256, show_default=True,

@@ -1,0 +1,224 @@
+"""The paper's five datasets, the feature files a user has, and whether the two are the same.
+
+A data folder holds ``<dataset>/features_<name>.npz`` (what ``grande extract`` writes). A folder named after
+one of the five must have its number of classes; where the number of images is neither the paper's nor the
+source's it is another edition, which runs as a custom dataset without the paper's numbers beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.errors import FileFormatError, InvalidInputError
+from grande_gnn.files import load_features
+from grande_gnn.validation import UNLABELLED, encode_labels
+
+__all__ = ["DATASETS", "Dataset", "FeatureSet", "LoadedSet", "find_feature_sets", "load_feature_set"]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One of the paper's datasets: what it should hold and where it comes from."""
+
+    name: str
+    """The folder's name."""
+    title: str
+    classes: int
+    paper_images: int
+    """The number of images the paper states."""
+    source_images: tuple[int, ...]
+    """The numbers of images of the source's own editions."""
+    source: str
+    layout: str
+    """How the source's images are to lie under ``<dataset>/`` for ``grande extract``."""
+    per_class: int | None = None
+    """Images of each class, where all classes have the same number."""
+    lr: float = 1e-3
+    """The paper's learning rate."""
+
+
+DATASETS: Mapping[str, Dataset] = MappingProxyType(
+    {
+        dataset.name: dataset
+        for dataset in [
+            Dataset(
+                "flowers17",
+                "Flowers17",
+                classes=17,
+                paper_images=1360,
+                source_images=(1360,),
+                source="https://www.robots.ox.ac.uk/~vgg/data/flowers/17/ (17flowers.tgz)",
+                layout="images/image_0001.jpg … image_1360.jpg; 80 consecutive images a class, labels.csv",
+                per_class=80,
+            ),
+            Dataset(
+                "corel5k",
+                "Corel5k",
+                classes=50,
+                paper_images=5000,
+                source_images=(5000,),
+                source="G.-H. Liu and J.-Y. Yang, Pattern Recognition 46(1), 2013: the authors' Corel-5K",
+                layout="images/<class>/*.jpg; 50 class folders of 100 images",
+                per_class=100,
+            ),
+            Dataset(
+                "cub200",
+                "CUB200",
+                classes=200,
+                paper_images=11788,
+                source_images=(11788,),
+                source="https://www.vision.caltech.edu/datasets/cub_200_2011/ (CUB_200_2011.tgz)",
+                layout="images/<class>/*.jpg; the 200 class folders of CUB_200_2011/images",
+                lr=1e-2,
+            ),
+            Dataset(
+                "pets",
+                "Pets",
+                classes=37,
+                paper_images=7409,
+                source_images=(7349, 7390),  # annotations/list.txt names 7,349 of the 7,390 photos in images/
+                source="https://www.robots.ox.ac.uk/~vgg/data/pets/ (images.tar.gz)",
+                layout="images/<Breed>_<number>.jpg; the class is the name before the last underscore, labels.csv",
+            ),
+            Dataset(
+                "dogs",
+                "Dogs",
+                classes=120,
+                paper_images=20580,
+                source_images=(20580,),
+                source="http://vision.stanford.edu/aditya86/ImageNetDogs/ (images.tar)",
+                layout="images/<class>/*.jpg; the 120 class folders of Images/",
+            ),
+        ]
+    }
+)
+"""The five datasets by folder name, in the order of the paper's tables."""
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """One features file: which dataset, which features, where it lies."""
+
+    dataset: str
+    features: str
+    path: Path
+
+    @property
+    def lr(self) -> float:
+        """The paper's learning rate for this dataset; its usual one for any other."""
+        return DATASETS[self.dataset].lr if self.dataset in DATASETS else 1e-3
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """(dataset, features), as rows name it."""
+        return self.dataset, self.features
+
+    def __str__(self) -> str:
+        return "/".join(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedSet:
+    """The checked content of a features file."""
+
+    source: FeatureSet
+    X: NDArray[np.float32]
+    codes: NDArray[np.int64]
+    files: NDArray[np.str_]
+    fingerprint: str
+    """Sixteen hexadecimal digits that change with any feature or label."""
+    paper: Dataset | None
+    """The paper's dataset this is; None for a custom one."""
+    note: str | None
+    """What a reader of the results must know about this edition."""
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return int(self.codes.max()) + 1
+
+
+def find_feature_sets(
+    root: Path, datasets: Sequence[str] = (), features: Sequence[str] = ()
+) -> list[FeatureSet]:
+    """The features files under ``root``, the paper's datasets first; all of them unless named."""
+    found: dict[str, dict[str, Path]] = {}
+    for path in sorted(root.glob("*/features_*.npz")):
+        found.setdefault(path.parent.name, {})[path.stem.removeprefix("features_")] = path
+    if not found:
+        raise InvalidInputError(
+            "the data folder must hold <dataset>/features_<name>.npz files, which `grande extract` writes; "
+            f"got none in {root}"
+        )
+    order = [*(name for name in DATASETS if name in found), *(name for name in found if name not in DATASETS)]
+    sets = []
+    for dataset in datasets or order:
+        if dataset not in found:
+            paper = DATASETS.get(dataset)
+            origin = f"; {paper.title} comes from {paper.source}" if paper else ""
+            raise InvalidInputError(f"the datasets in {root} are {', '.join(order)}{origin}; got {dataset!r}")
+        for name in features or found[dataset]:
+            if name not in found[dataset]:
+                raise InvalidInputError(
+                    f"{root / dataset} has features_<name>.npz for {', '.join(found[dataset])}: make others with "
+                    f"`grande extract`; got {name!r}"
+                )
+            sets.append(FeatureSet(dataset, name, found[dataset][name]))
+    return sets
+
+
+def load_feature_set(source: FeatureSet) -> LoadedSet:
+    """Read and check a features file for an experiment: every sample labelled, a known set whole."""
+    content = load_features(source.path)
+    if content.labels is None:
+        raise FileFormatError(f"an experiment needs labels, to measure against; got none in {source.path}")
+    codes, _ = encode_labels(content.labels)
+    if (codes == UNLABELLED).any():
+        raise FileFormatError(
+            "an experiment needs every label, to measure against: drop the unlabelled samples; "
+            f"got {(codes == UNLABELLED).sum()} without a label in {source.path}"
+        )
+    paper, note = _identify(source, codes)
+    fingerprint = _fingerprint(content.features, codes)
+    return LoadedSet(source, content.features, codes, content.files, fingerprint, paper, note)
+
+
+def _identify(source: FeatureSet, codes: NDArray[np.int64]) -> tuple[Dataset | None, str | None]:
+    dataset = DATASETS.get(source.dataset)
+    if dataset is None:
+        return None, None
+    counts = np.bincount(codes)
+    if len(counts) != dataset.classes:
+        raise FileFormatError(
+            f"{dataset.title} has {dataset.classes} classes: the labels are of another dataset or incomplete; "
+            f"rename the folder {source.dataset} to run it as a custom dataset; got {len(counts)} classes in "
+            f"{source.path}"
+        )
+    n, sizes = len(codes), sorted({dataset.paper_images, *dataset.source_images})
+    if n not in sizes or (dataset.per_class is not None and (counts != dataset.per_class).any()):
+        expected = " or ".join(f"{size:,}" for size in sizes)
+        expected += f", {dataset.per_class} a class" if dataset.per_class else ""
+        return None, (
+            f"{source}: {n:,} images, {counts.min()} to {counts.max()} a class, but {dataset.title} has {expected}; "
+            "it runs as a custom dataset, without the paper's numbers beside it"
+        )
+    if n != dataset.paper_images:
+        return (
+            dataset,
+            f"{source}: {n:,} images, as its source has; the paper states {dataset.paper_images:,}",
+        )
+    return dataset, None
+
+
+def _fingerprint(X: NDArray[np.float32], codes: NDArray[np.int64]) -> str:
+    digest = hashlib.sha256(str(X.shape).encode())
+    for array in (X, codes):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]

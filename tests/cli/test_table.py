@@ -1,0 +1,163 @@
+"""``grande table`` and ``grande figure`` as a user calls them."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from grande_gnn.cli import experiments as shared
+from grande_gnn.cli import main
+
+FAST = ["--folds", "3", "--repeats", "1", "--epochs", "2", "--neighbors", "5", "--device", "cpu"]
+
+
+def save(path: Path, n_classes: int = 2, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(n_classes), 9)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, features=rng.normal(size=(len(labels), 4)) + 3 * labels[:, None], labels=labels)
+
+
+@pytest.fixture
+def data(tmp_path):
+    save(tmp_path / "data" / "own" / "features_a.npz")
+    return tmp_path / "data"
+
+
+def grande(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_table_1_from_nothing_to_files_and_again(data, tmp_path):
+    out = tmp_path / "new" / "out"
+    first = grande("table", 1, "--data", data, "-o", out, *FAST)
+    assert first.exit_code == 0, first.output
+    assert "| APPNP | own* | a |" in first.stdout
+    rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    assert len(rows) == 2 * (11 * 3 + 10 * 3 * 3)
+    with (out / "table1.csv").open() as file:
+        assert {row["gnn"] for row in csv.DictReader(file)} == {"APPNP", "SGC"}
+    assert (out / "table1.tex").read_text().count(r"\\") > 3
+    again = grande("table", 1, "--data", data, "-o", out, *FAST)
+    assert f"{len(rows)} trials, {len(rows)} of them finished before" in again.stderr
+    assert again.stdout == first.stdout
+
+
+def test_table_2_and_3_share_rows_with_table_1(data, tmp_path):
+    out = tmp_path / "out"
+    options = ["--data", data, "-o", out, *FAST]
+    assert grande("table", 1, *options, "--inner-folds", 0).exit_code == 0
+    second = grande("table", 2, *options)
+    assert second.exit_code == 0, second.output
+    assert "from 128 to 256 neurons" in second.stdout
+    systems = ["grande", "dgcg", "svm", "knn"]
+    third = grande("table", 3, *options, *(word for name in systems for word in ("--systems", name)))
+    assert third.exit_code == 0, third.output
+    assert "18 trials, 9 of them finished before" in third.stderr
+    assert "GRaNDe minus system" in third.stdout
+    assert {path.name for path in out.iterdir()} == {
+        "rows.jsonl",
+        *(
+            f"{name}.{end}"
+            for name in ("table1", "table2", "table3", "table3-pairs")
+            for end in ("md", "csv", "tex")
+        ),
+    }
+
+
+def test_figures(data, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
+    sigma = grande("figure", "sigma", "--data", data, "-o", tmp_path / "out", *FAST)
+    assert sigma.exit_code == 0, sigma.output
+    degree = grande(
+        "figure",
+        "degree",
+        "--data",
+        data,
+        "-o",
+        tmp_path / "out",
+        "--neighbors",
+        6,
+        "--folds",
+        3,
+        "--nodes",
+        0,
+        1,
+    )
+    assert degree.exit_code == 0, degree.output
+    for line in (sigma.stdout + degree.stdout).splitlines():
+        assert Path(line).stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datasets", "nowhere"], "are own; got 'nowhere'"),
+        (["--features", "resnet152"], "grande extract"),
+        (["--folds", "10"], "got folds=10"),
+        (["--sigma", "0"], "sigma must be a positive number"),
+        (["--beside", "a=ResNet50"], "--beside takes NAME=COLUMN"),
+        (["--lr", "0"], "lr must be"),
+    ],
+)
+def test_bad_plans_are_one_sentence(data, tmp_path, arguments, message):
+    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *FAST, *arguments)
+    assert result.exit_code == 1
+    sentence = result.stderr.strip().splitlines()[-1]
+    assert sentence.startswith("Error: ")
+    assert message in sentence
+    assert not list((tmp_path / "out").glob("table*"))
+
+
+def test_an_unknown_system_is_one_sentence(data, tmp_path):
+    result = grande("table", 3, "--data", data, "-o", tmp_path / "out", *FAST, "--systems", "xgboost")
+    assert result.exit_code == 1
+    assert "got 'xgboost'" in result.stderr
+
+
+def test_a_missing_data_folder_is_one_sentence(tmp_path):
+    result = grande("table", 1, "--data", tmp_path / "no", "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "got none in" in result.stderr
+
+
+def test_wrong_classes_of_a_known_dataset(tmp_path):
+    save(tmp_path / "data" / "flowers17" / "features_a.npz")
+    result = grande("table", 1, "--data", tmp_path / "data", "-o", tmp_path / "out", *FAST)
+    assert result.exit_code == 1
+    assert "Flowers17 has 17 classes" in result.stderr
+
+
+def test_changed_features_are_not_mixed_with_old_rows(data, tmp_path):
+    options = ["table", 1, "--data", data, "-o", tmp_path / "out", *FAST, "--inner-folds", 0]
+    assert grande(*options).exit_code == 0
+    before = (tmp_path / "out" / "rows.jsonl").read_bytes()
+    save(data / "own" / "features_a.npz", seed=1)
+    result = grande(*options)
+    assert result.exit_code == 1
+    assert "never mixed with new data" in result.stderr
+    assert (tmp_path / "out" / "rows.jsonl").read_bytes() == before
+
+
+def test_failed_trials_are_said_and_counted_in_the_exit_status(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("grande_gnn.experiments.work.train", None)
+    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *FAST)
+    assert result.exit_code == 1
+    assert "246 trials failed" in result.stderr
+    assert "Failed: grande: TypeError" in result.stdout
+
+
+def test_the_expected_time_is_announced(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(shared, "ANNOUNCE_AFTER", 0.0)
+    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *FAST)
+    assert "expected time in all" in result.stderr
+    assert "announced after a minute" in result.stderr
+
+
+def test_help_names_the_tables():
+    result = grande("table", "--help")
+    assert result.exit_code == 0
+    assert "degree centrality against GRaNDe" in result.output

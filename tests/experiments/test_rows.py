@@ -1,0 +1,115 @@
+"""The result file: nothing twice, nothing lost, nothing mixed."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
+from grande_gnn.experiments.plan import Trial
+from grande_gnn.experiments.rows import Row, RowStore
+
+TRIAL = Trial(dataset="own", features="x", system="grande", sigma=0.1, folds=10, fold=0, repetition=0, seed=0)
+
+
+def row(fold=0, **changes):
+    base = Row(replace(TRIAL, fold=fold), "f" * 16, "here", 0.5, n_test=7, accuracy=100 / 3)
+    return replace(base, **changes)
+
+
+def test_a_row_survives_the_file(tmp_path):
+    rows = [row(0), row(1, accuracy=None, n_test=None, error="ValueError: a\u2028b"), row(2)]
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append(rows)
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        assert [*store.finished.values(), *store.failed.values()] == [rows[0], rows[2], rows[1]]
+    first = json.loads((tmp_path / "rows.jsonl").read_text().split("\n")[0])
+    assert {"dataset", "features", "sigma", "fold", "seed", "fingerprint", "environment", "accuracy"} <= set(
+        first
+    )
+
+
+def test_known_rows_are_not_written_again(tmp_path):
+    error = row(1, accuracy=None, n_test=None, error="ValueError: no")
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append([row(0), error])
+        size = store.path.stat().st_size
+        store.append([row(0, seconds=9.0), replace(error, seconds=9.0)])
+        assert store.path.stat().st_size == size
+
+
+def test_a_failed_trial_that_succeeds_later_is_finished(tmp_path):
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append([row(0, accuracy=None, error="MemoryError: full")])
+        assert replace(TRIAL, fold=0) in store.failed
+        store.append([row(0)])
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        assert not store.failed
+        assert list(store.finished.values()) == [row(0)]
+
+
+def test_every_cut_of_the_file_is_recovered_from(tmp_path):
+    """A kill may leave any prefix: the whole lines count, the torn one is dropped."""
+    path = tmp_path / "rows.jsonl"
+    with RowStore(path) as store:
+        store.append([row(0), row(1)])
+    whole = path.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in sorted({*range(0, len(whole), 23), *ends, *(end - 1 for end in ends)}):
+        path.write_bytes(whole[:cut])
+        with RowStore(path) as store:
+            assert len(store.finished) == sum(end <= cut for end in ends)
+            store.append([row(0), row(1)])
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"dataset": "own"}', "null"])
+def test_a_foreign_line_is_one_sentence(tmp_path, line):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(row(0).to_json() + "\n" + line + "\n")
+    with pytest.raises(FileFormatError, match=r"one row of results a line.*in line 2"), RowStore(path):
+        pass
+
+
+def test_rows_of_other_features_are_never_mixed(tmp_path):
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append([row(0)])
+        store.refuse_changed({("own", "x"): "f" * 16, ("own", "y"): "0" * 16})
+        with pytest.raises(
+            InvalidInputError, match=r"own/x from other features.*got features with fingerprint 0+"
+        ):
+            store.refuse_changed({("own", "x"): "0" * 16})
+
+
+def test_a_second_writer_is_refused_until_the_first_has_gone(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    code = (
+        "from pathlib import Path; from grande_gnn.experiments.rows import RowStore\n"
+        f"RowStore(Path({str(path)!r})).__enter__()"
+    )
+    with RowStore(path):
+        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "another run is writing" in other.stderr
+    with RowStore(path):
+        pass
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append([row(0)])
+        before = store.path.read_bytes()
+        write = os.write
+
+        def full(descriptor, data):
+            write(descriptor, data[:20])
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(GrandeError, match="could not be written"):
+            store.append([row(1)])
+        monkeypatch.undo()
+        assert store.path.read_bytes() == before
+        assert len(store.finished) == 1

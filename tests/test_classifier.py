@@ -303,6 +303,44 @@ def test_extreme_sigmas_stay_finite(blobs, few, sigma):
     assert np.isfinite(clf.predict_proba(X + 0.1)).all()
 
 
+# -- settings left open -------------------------------------------------------------------------------
+
+OPEN = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}
+
+
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+def test_open_settings_end_as_one_of_the_choices(blobs, few, model):
+    X, _ = blobs
+    clf = quick(model, **OPEN).fit(X, few)
+    chosen = vars(clf.choice_)
+    assert chosen.keys() == OPEN.keys()
+    assert "auto" not in chosen.values()
+    np.testing.assert_array_equal(clf.predict(X), clf.transduction_)
+    again = quick(model, **chosen).fit(X, few)  # the same settings written out
+    assert again.selection_ is None
+    np.testing.assert_array_equal(again.label_distributions_, clf.label_distributions_)
+    np.testing.assert_array_equal(again.predict_proba(X + 0.1), clf.predict_proba(X + 0.1))
+
+
+def test_what_is_given_is_not_chosen(blobs, few):
+    X, _ = blobs
+    ready = knn_graph(X, 5)
+    assert (
+        quick(sigma="auto", normalize="l2", graph="knn", n_neighbors=7).fit(X, few).choice_.n_neighbors == 7
+    )
+    np.testing.assert_array_equal(quick(**OPEN).fit(X, few, graph=ready).graph_.indices, ready.indices)
+    with pytest.raises(InvalidInputError, match="need a built-in degree"):
+        quick(degree=lambda h, graph: h.new_tensor(graph.degree), **OPEN).fit(X, few)
+
+
+@pytest.mark.parametrize("y", [[0, 1] + [-1] * 10, [0, 0, 1] + [-1] * 9, [0] * 3 + [-1] * 9])
+@pytest.mark.filterwarnings("ignore:only one class")
+def test_too_few_labels_to_choose_by_are_no_obstacle(y):
+    clf = quick(**OPEN).fit(np.random.default_rng(0).normal(size=(12, 3)), y)
+    assert not clf.choice_.is_open
+    assert np.isfinite(clf.label_distributions_).all()
+
+
 # -- context ------------------------------------------------------------------------------------------
 
 
@@ -343,11 +381,11 @@ def test_context_must_have_the_same_features(blobs, few):
         ({"sigma": 0}, "sigma must be a positive number.*; got 0"),
         ({"sigma": -1.0}, "sigma must be a positive number.*; got -1.0"),
         ({"sigma": None}, "sigma must be a positive number.*; got None"),
-        ({"graph": "full"}, "graph must be one of reciprocal, knn, dgcg; got 'full'"),
-        ({"graph": None}, "graph must be one of.*; got NoneType"),
+        ({"graph": "full"}, "graph must be one of reciprocal, knn, dgcg, auto; got 'full'"),
+        ({"graph": None}, "graph must be one of reciprocal, knn, dgcg, auto; got None"),
         ({"n_neighbors": 0}, "n_neighbors must be an integer of at least 1; got 0"),
         ({"n_neighbors": "all"}, "n_neighbors must be an integer"),
-        ({"normalize": "zscore"}, "normalize must be one of none, l2, center-l2; got 'zscore'"),
+        ({"normalize": "zscore"}, "normalize must be one of none, l2, center-l2, auto; got 'zscore'"),
         ({"hidden": 0}, "hidden must be an integer of at least 1; got 0"),
         ({"epochs": -1}, "epochs must be an integer"),
         ({"lr": 0}, "lr must be a number"),

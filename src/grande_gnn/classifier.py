@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -18,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from grande_gnn.engine import DegreeFunction, DegreeSpec, Replica, Settings, resolve_device, train
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.graph import build_graph, ranked_lists
+from grande_gnn.graph import GRAPHS, build_graph, ranked_lists
 from grande_gnn.inductive import FrozenModel, join, last_listed_distance, softmax
-from grande_gnn.normalization import Normalizer
+from grande_gnn.normalization import NORMALIZATIONS, Normalizer
+from grande_gnn.selection import AUTO, PAPER, Choice, Selection, choose
 from grande_gnn.validation import (
     as_label_array,
     check_choice,
@@ -47,6 +49,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     graph : ``"reciprocal"`` (the paper's), ``"knn"`` or ``"dgcg"``.
     n_neighbors : entries of each ranked list that count, the sample itself included.
     normalize : ``"none"`` (the paper), ``"l2"`` or ``"center-l2"``.
+        Each of these four may be ``"auto"``: it is then chosen by cross-validation inside the labelled samples
+        (:mod:`grande_gnn.selection`), at the price of several fits.
     hidden : neurons of APPNP's hidden layer; ``None`` for one linear layer.
     n_hops : hops of the diffusion; ``None`` for the model's own (2 or 10).
     alpha : APPNP's weight of returning to the start.
@@ -69,6 +73,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         own features alone.
     degree_ : the degree δ of every node after training.
     graph_ : the graph.
+    choice_ : graph, n_neighbors, normalize and sigma as used.
+    selection_ : how the choice was made, with held-out predictions; ``None`` when nothing was ``"auto"``.
 
     Examples
     --------
@@ -85,10 +91,10 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: str = "appnp",
         degree: str | DegreeFunction = "grande",
-        sigma: float = 0.2,
+        sigma: float | str = 0.2,
         *,
         graph: str = "reciprocal",
-        n_neighbors: int = 40,
+        n_neighbors: int | str = 40,
         normalize: str = "none",
         hidden: int | None = 256,
         n_hops: int | None = None,
@@ -137,16 +143,18 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
             instead of neighbours searched in X.
         """
         settings = self._settings(self._seed())
-        spec = self._degree_spec()
+        wanted = self._wanted(graph)
         X_array = self._checked(X, reset=True)
         codes, self.classes_ = self._checked_labels(y, len(X_array))
         X_array, codes = self._with_context(X_array, codes)
-        self._normalizer = Normalizer.fit(X_array, self.normalize)
+        self.selection_ = self._selected(X_array, codes, wanted, settings)
+        self.choice_ = wanted if self.selection_ is None else self.selection_.choice
+        spec = self._degree_spec()
+        self._normalizer = Normalizer.fit(X_array, self.choice_.normalize)
         inputs = self._normalizer.transform(X_array)
-        kind = self.graph if isinstance(self.graph, str) else "reciprocal"
-        device = str(resolve_device(settings.device))
-        source = self.graph if graph is None else graph
-        self.graph_ = build_graph(source, inputs, self.n_neighbors, kind=kind, device=device)
+        source = self.choice_.graph if graph is None else graph
+        kind, device = self.choice_.graph, str(resolve_device(settings.device))
+        self.graph_ = build_graph(source, inputs, int(self.choice_.n_neighbors), kind=kind, device=device)
         replica = Replica(codes, spec, hidden=self.hidden)
         (outcome,) = train(inputs, self.graph_, [replica], len(self.classes_), settings, keep_models=True)
         assert outcome.logits is not None  # keep_models=True
@@ -172,12 +180,37 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
             self.detach, self.device, self.precision, self.memory_limit, seed,
         )  # fmt: skip
 
+    def _wanted(self, graph: Any) -> Choice:
+        """The four settings that may be open, checked; a ready graph leaves nothing to choose about graphs."""
+        check_choice(self.graph, (*GRAPHS, AUTO), name="graph")
+        check_choice(self.normalize, (*NORMALIZATIONS, AUTO), name="normalize")
+        k, sigma = self.n_neighbors, self.sigma
+        k = k if k == AUTO else check_integer(k, name="n_neighbors", low=1)
+        sigma = sigma if sigma == AUTO else check_sigma(sigma)
+        if not callable(self.degree):
+            check_choice(self.degree, ("grande", "centrality"), name="degree")
+        wanted = Choice(self.graph, k, self.normalize, sigma)
+        if graph is not None:
+            wanted = replace(
+                wanted, graph=wanted.fill(PAPER).graph, n_neighbors=wanted.fill(PAPER).n_neighbors
+            )
+        return wanted
+
+    def _selected(
+        self, X: NDArray[np.float32], codes: NDArray[np.int64], wanted: Choice, settings: Settings
+    ) -> Selection | None:
+        if not wanted.is_open:
+            return None
+        if callable(self.degree):
+            raise InvalidInputError(
+                "'auto' settings need a built-in degree: 'grande' or 'centrality'; got a function"
+            )
+        return choose(X, codes, wanted, settings, self.hidden, self.degree)
+
     def _degree_spec(self) -> DegreeSpec:
         if callable(self.degree):
             return self.degree
-        check_choice(self.degree, ("grande", "centrality"), name="degree")
-        sigma = check_sigma(self.sigma)
-        return sigma if self.degree == "grande" else "centrality"
+        return float(self.choice_.sigma) if self.degree == "grande" else "centrality"
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
         with _our_errors(), np.errstate(over="ignore"):
@@ -239,14 +272,14 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         new = np.flatnonzero(known < 0)
         if len(new):
             fitted, moved = self._normalizer.transform(self._X), self._normalizer.transform(rows[new])
-            joins = join(moved, fitted, self._radii(fitted), self.n_neighbors)
+            joins = join(moved, fitted, self._radii(fitted), int(self.choice_.n_neighbors))
             out[new] = softmax(self._frozen().logits(moved, fitted, joins))
         return out
 
     def _radii(self, fitted: NDArray[np.float32]) -> NDArray[np.float64]:
         """How far each fitted sample's list reaches; found at the first new sample."""
         if self._radius is None:
-            k = check_integer(self.n_neighbors, name="n_neighbors", low=1)
+            k = int(self.choice_.n_neighbors)
             lists = ranked_lists(fitted, k, device=str(resolve_device(self.device)))
             self._radius = last_listed_distance(fitted, lists, k)
         return self._radius

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from grande_gnn import __version__
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
 from grande_gnn.graph import Graph
 from grande_gnn.normalization import Normalizer
+from grande_gnn.selection import Choice
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -62,12 +64,10 @@ def _rest(clf: Any) -> dict[str, Any]:
     parameters = clf.get_params(deep=False) | {"context": None}  # its rows are among the features
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None
-    if not isinstance(parameters["graph"], str):
-        parameters["graph"] = "reciprocal"  # a ready graph is among the arrays
     parameters["device"] = str(parameters["device"])
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
     return {
-        "format": FORMAT, "version": __version__, "parameters": plain,
+        "format": FORMAT, "version": __version__, "parameters": plain, "choice": asdict(clf.choice_),
         "classes": clf.classes_.tolist(), "classes_dtype": clf.classes_.dtype.str,
         "normalizer_length": clf._normalizer.length,
         "feature_names": clf.feature_names_in_.tolist() if hasattr(clf, "feature_names_in_") else None,
@@ -110,6 +110,7 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     clf.degree_, clf.reached_ = arrays["degree"], arrays["reached"]
     clf.graph_ = Graph(arrays["graph.indptr"], arrays["graph.indices"])
     clf._normalizer = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
+    clf.choice_, clf.selection_ = Choice(**rest["choice"]), None
     prefix = "parameter."
     clf._parameters = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
     clf._radius = arrays.get("radius")

@@ -20,10 +20,10 @@ def tiny_backbone(size, weights):
 
 SMALL = {
     "gnn-lds": {"rounds": 2, "inner_steps": 40, "n_neighbors": 5, "device": "cpu"},
-    "comatch": {"backbone": tiny_backbone, "size": 14, "steps": 25, "batch": 12, "lr": 0.3, "device": "cpu"},
+    "comatch": {"backbone": tiny_backbone, "size": 14, "steps": 12, "batch": 12, "lr": 0.5, "device": "cpu"},
     "ml-perc": {"scale": True},
 } | {
-    name: {"n_neighbors": 8, "epochs": 60, "lr": 0.03, "hidden": 16, "device": "cpu"}
+    name: {"n_neighbors": 8, "epochs": 40, "lr": 0.1, "hidden": 16, "device": "cpu"}
     for name, entry in SYSTEMS.items()
     if entry.models
 }

@@ -124,16 +124,27 @@ def test_one_seed_gives_identical_runs(problem, model, degree):
     assert np.abs(first.logits - other.logits).max() > 1e-3
 
 
-def test_repetitions_and_folds_differ_and_degrees_share_random_numbers(problem):
-    start = replace(CPU, epochs=0)
-    keys = [(0, 0), (0, 1), (1, 0)]
-    logits = [run(problem, [Replica(problem.labels, 1e9, r, f, 16)], start)[0].logits for r, f in keys]
-    assert all(np.abs(logits[0] - other).max() > 1e-3 for other in logits[1:])
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+def test_initial_weights_differ_by_repetition_and_fold_and_by_nothing_else(problem, custom_degree, model):
+    start = replace(CPU, model=model, epochs=0)
+
+    def weights(degree, r, f):
+        (outcome,) = run(problem, [Replica(problem.labels, degree, r, f, 16)], start)
+        return np.concatenate([p.ravel() for p in outcome.parameters.values()])
+
+    for degree in ("centrality", 0.2, 1.0, custom_degree):  # compared on common random numbers
+        np.testing.assert_array_equal(weights(degree, 1, 2), weights(0.2, 1, 2))
+    different = [weights("centrality", r, f) for r, f in [(0, 0), (0, 1), (1, 0), (1, 1)]]
+    for a in range(4):
+        for b in range(a):
+            assert not np.isclose(different[a], different[b]).any()
+
+
+def test_degrees_share_their_dropout_masks(problem):
     # With σ → ∞ the degree is |N| + 1: a function that returns it must train to the same weights.
-    grande, function = run(
-        problem,
-        [Replica(problem.labels, 1e9, 1, 2, 16), Replica(problem.labels, lambda h, g: h.new_tensor(g.degree) + 1, 1, 2, 16)],
-    )  # fmt: skip
+    count = lambda h, graph: h.new_tensor(graph.degree) + 1  # noqa: E731
+    replicas = [Replica(problem.labels, degree, 1, 2, 16) for degree in (1e9, count)]
+    grande, function = run(problem, replicas)
     np.testing.assert_allclose(grande.logits, function.logits, atol=1e-5)
 
 

@@ -43,7 +43,7 @@ def command(file: str, systems: str | None, as_json: bool, **options: Any) -> No
 
 
 def _line(*cells: str) -> str:
-    return "{:<11}{:<7}{:<16}{:>8}  {:<24}{}".format(*cells).rstrip()
+    return "{:<11}{:<7}{:<14} {:>8}  {:<25} {}".format(*cells).rstrip()
 
 
 def _sentence(row: dict[str, Any]) -> str:

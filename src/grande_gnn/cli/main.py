@@ -13,7 +13,9 @@ from grande_gnn import __version__
 from grande_gnn.errors import GrandeError
 
 COMMANDS = {
+    "label": "Label a folder of images from the few that have a label.",
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
+    "extract": "Turn a folder of images into a features file.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
     "compare": "Compare GRaNDe with every other system on a features file.",
     "table": "Reproduce table 1, 2 or 3 of the paper on your features; stop and resume at will.",

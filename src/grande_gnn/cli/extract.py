@@ -1,0 +1,103 @@
+"""``grande extract``: a folder of images to a features file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("extract")
+@click.argument("images", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Features file to write (.npz)."
+)
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    help="CSV with the columns file and label (blank = unlabelled).",
+)
+@click.option(
+    "--extractor",
+    metavar="NAME",
+    help="pixels, lite0, lite1, lite2, resnet152, senet154, dpn92, vit_b16 or a timm model [default: lite2].",
+)
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    help="File with the extractor's weights (.pth or .safetensors).",
+)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option(
+    "--workers", type=click.IntRange(min=0), help="Processes that decode images [default: one a core]."
+)
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    help="Folder of the feature store [default: GRANDE_CACHE or the user's cache].",
+)
+@click.option(
+    "--runner",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="This machine, or a Ray cluster whose machines all see IMAGES under its path.",
+)
+@click.option("--address", metavar="HOST:PORT", help="The Ray cluster [default: one on this machine].")
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+def command(
+    images: Path,
+    output: Path,
+    labels: Path | None,
+    extractor: str | None,
+    weights: Path | None,
+    device: str,
+    workers: int | None,
+    store: Path | None,
+    runner: str,
+    address: str | None,
+    overwrite: bool,
+) -> None:
+    """Extract the features of the images in the folder IMAGES.
+
+    Labels are read from --labels, from a CSV in IMAGES, or from class folders. Features are kept in a
+    store by content: a second run, or one after a crash, extracts only what is missing. Files that cannot be
+    read are listed in a CSV beside the output.
+    """
+    from grande_gnn.errors import InvalidInputError
+    from grande_gnn.files import check_output
+    from grande_gnn.images import RayRunner, extract_features, find_images, load_extractor, write_problems
+    from grande_gnn.images.pipeline import run_locally
+
+    check_output(output, overwrite)
+    found = find_images(images, labels)
+    for note in found.notes:
+        click.echo(note)
+    result = extract_features(
+        found,
+        load_extractor(extractor, weights),
+        store=store,
+        device=device,
+        workers=workers,
+        progress=True,
+        runner=RayRunner(address) if runner == "ray" else run_locally,
+    )
+    usable = result.images
+    listing = output.with_suffix(".problems.csv")
+    if usable.problems:
+        write_problems(listing, usable.problems)
+        click.echo(f"{len(usable.problems)} problem(s), listed in {listing}")
+    else:
+        listing.unlink(missing_ok=True)  # of the run this one replaces
+    if not len(usable):
+        raise InvalidInputError(
+            f"none of the {len(found)} files is a readable image; got lastly: {usable.problems[-1].reason}"
+        )
+    result.save(output)
+    counts = usable.class_counts
+    click.echo(
+        f"{output}: {len(usable)} images, {sum(counts.values())} labelled in {len(counts)} classes; "
+        f"{result.n_reused} reused from {result.store.path}"
+    )

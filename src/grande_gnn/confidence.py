@@ -1,0 +1,161 @@
+"""How sure the labels are: calibration, an accuracy estimate, and what deserves a look.
+
+Labelled images are seldom a fair sample: people label what lies side by side, so held-out labelled images resemble
+their training neighbours more than the unlabelled ones do, and a plain cross-validated accuracy flatters. Trainings
+from different labels can be compared on the *unlabelled* images instead: two models from independent labels disagree
+about as often as one of them is wrong (Jiang et al., Assessing Generalization via Disagreement, ICLR 2022). Two
+models from disjoint halves of the labels therefore show the accuracy that half the labels give, which is too low; the
+models of the cross-validation share most labels and agree too often. The truth lies between, and the estimate in the
+middle.
+
+All scores lie in [0, 1]; for confidence 1 is sure, for the outlier score 1 is farthest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import norm
+
+from grande_gnn.inductive import softmax
+from grande_gnn.selection import HeldOut
+
+__all__ = [
+    "AccuracyEstimate",
+    "Calibration",
+    "estimate_accuracy",
+    "fit_temperature",
+    "match_temperature",
+    "outlier_scores",
+    "reliability_bins",
+    "suspicious_labels",
+    "wilson_interval",
+]
+
+Float = NDArray[np.float64]
+
+SUSPICIOUS_CONFIDENCE = 0.8
+"""A given label is suspicious when the held-out prediction is another class with at least this confidence."""
+
+EFFECTIVE_SHARE = 0.7
+"""Labels of one class often show one scene, so n of them tell less than n independent ones."""
+
+OUTLIER_SPREAD = 3.0
+"""Interquartile ranges above the third quartile from which a sample counts as far from everything."""
+
+
+def fit_temperature(held_out: HeldOut) -> float:
+    """The T for which softmax(logits/T) has the smallest negative log-likelihood (Guo et al., 2017).
+
+    One number cannot change which class wins. A weak pull towards moderate values keeps T finite when every
+    held-out prediction is right.
+    """
+    rows = np.arange(len(held_out.labels))
+
+    def loss(log_temperature: float) -> float:
+        p = softmax(held_out.logits / np.exp(log_temperature))[rows, held_out.labels]
+        return float(-np.log(np.maximum(p, 1e-12)).mean() + 1e-3 * log_temperature**2)
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 7.0), method="bounded").x))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Turns logits, or uncalibrated probabilities, into probabilities that mean what they say."""
+
+    temperature: float = 1.0
+
+    def probabilities(self, uncalibrated: Float) -> Float:
+        """Calibrated probabilities; the logarithm of a probability is a logit."""
+        return softmax(np.log(np.maximum(uncalibrated, 1e-30)) / self.temperature)
+
+
+@dataclass(frozen=True)
+class AccuracyEstimate:
+    """A share in [0, 1] with its 95 % interval, from ``n`` held-out samples."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def wilson_interval(hits: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a share: ``hits`` of ``n``, which need not be whole numbers.
+
+    >>> [round(end, 3) for end in wilson_interval(8, 10)]
+    [0.49, 0.943]
+    """
+    z = float(norm.ppf((1 + level) / 2))
+    centre = (hits + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * np.sqrt(hits * (n - hits) / n + z * z / 4)
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+
+
+def estimate_accuracy(shared: float, halves: float, n_labels: int) -> AccuracyEstimate:
+    """The expected share of right labels among the unlabelled samples.
+
+    Parameters
+    ----------
+    shared : agreement, on unlabelled samples, of trainings that share most of their labels: an upper view.
+    halves : agreement of two trainings from disjoint halves of the labels: a lower view.
+    n_labels : number of labels; the interval is Wilson's for fewer, because labels come in series.
+    """
+    value = (shared + halves) / 2
+    n = max(1.0, EFFECTIVE_SHARE * n_labels)
+    low, high = wilson_interval(value * n, n)
+    return AccuracyEstimate(value, low, high, n_labels)
+
+
+def match_temperature(uncalibrated: Float, accuracy: float) -> float:
+    """The T for which the mean confidence in these samples equals their expected accuracy."""
+    chance = 1 / uncalibrated.shape[1]
+    target = float(np.clip(accuracy, chance + 1e-3, 1 - 1e-4))
+
+    def gap(log_temperature: float) -> float:
+        p = Calibration(float(np.exp(log_temperature))).probabilities(uncalibrated)
+        return float(p.max(axis=1).mean()) - target
+
+    if uncalibrated.shape[1] == 1 or gap(-5.0) * gap(7.0) > 0:
+        return 1.0
+    return float(np.exp(brentq(gap, -5.0, 7.0, xtol=1e-3)))
+
+
+def reliability_bins(
+    confidence: Float, right: Float, n_bins: int = 10
+) -> list[tuple[float, float, int, float, float]]:
+    """(low, high, count, mean confidence, accuracy) of equal-width bins; empty bins have zeros."""
+    place = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    bins = []
+    for b in range(n_bins):
+        inside = place == b
+        count = int(inside.sum())
+        means = (float(confidence[inside].mean()), float(right[inside].mean())) if count else (0.0, 0.0)
+        bins.append((b / n_bins, (b + 1) / n_bins, count, *means))
+    return bins
+
+
+def outlier_scores(distances: Float) -> tuple[Float, NDArray[np.bool_]]:
+    """A score in [0, 1] of how far each sample is from its neighbours (1 = farthest), and who is an outlier.
+
+    ``distances`` are to a near neighbour. On a log scale, whoever lies three interquartile ranges above the third
+    quartile is far from everything.
+    """
+    logs = np.log(np.maximum(distances, 1e-12))
+    order = np.argsort(np.argsort(logs, kind="stable"), kind="stable")
+    score = order / max(1, len(logs) - 1)
+    first, third = np.quantile(logs, [0.25, 0.75])
+    spread = max(float(third - first), 1e-9)
+    return score, logs > third + OUTLIER_SPREAD * spread
+
+
+def suspicious_labels(held_out: HeldOut, calibration: Calibration) -> list[tuple[int, int, float]]:
+    """(row, suggested class, confidence) of given labels that the held-out prediction contradicts, surest first."""
+    p = softmax(held_out.logits / calibration.temperature)
+    best, sure = p.argmax(axis=1), p.max(axis=1)
+    doubtful = np.flatnonzero((best != held_out.labels) & (sure >= SUSPICIOUS_CONFIDENCE))
+    ordered = doubtful[np.argsort(-sure[doubtful], kind="stable")]
+    return [(int(held_out.rows[i]), int(best[i]), float(sure[i])) for i in ordered]

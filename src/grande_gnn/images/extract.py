@@ -1,0 +1,194 @@
+"""Extract the features of images: find out which are missing, compute those, keep them in the store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from tqdm import tqdm
+
+from grande_gnn.images.extractors import Extractor
+from grande_gnn.images.features_file import write_features
+from grande_gnn.images.find import ImageSet
+from grande_gnn.images.pipeline import Batch, Runner, run_locally
+from grande_gnn.images.problems import Problem
+from grande_gnn.images.store import FeatureStore, FileState, StoredImage
+from grande_gnn.validation import check_integer
+
+__all__ = ["Extraction", "extract_features"]
+
+_FLUSH_S = 1.0
+"""How much work a killed process loses at most, beside the batches its workers have in hand."""
+_CHUNK = 1000
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The images that have features, and the store that keeps these."""
+
+    images: ImageSet
+    """The readable images with their labels; its ``problems`` tell about the others."""
+    digests: list[bytes]
+    store: FeatureStore
+    n_reused: int
+    """How many of the images had features before."""
+
+    def features(self) -> NDArray[np.float32]:
+        """All features in memory, one row an image."""
+        return np.concatenate(list(self.store.features(self.digests)))
+
+    def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image]:
+        """Pictures of 64 × 64 pixels of all images or of those in ``rows``, one at a time."""
+        digests = self.digests if rows is None else [self.digests[row] for row in rows]
+        return (Image.open(BytesIO(data)) for data in self.store.thumbnails(digests))
+
+    def save(self, path: str | Path) -> None:
+        """Write a features file, without having all features in memory."""
+        write_features(path, self.store.features(self.digests), self.images.files, self.images.labels)
+
+
+def extract_features(
+    images: ImageSet,
+    extractor: Extractor,
+    *,
+    store: str | Path | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    progress: bool = False,
+    runner: Runner = run_locally,
+) -> Extraction:
+    """Extract the features of all images that the store does not have yet.
+
+    Files that cannot be read are left out and listed in the result's ``images.problems``.
+
+    Parameters
+    ----------
+    images : from :func:`~grande_gnn.images.find_images`.
+    extractor : from :func:`~grande_gnn.images.load_extractor`.
+    store : folder of the feature store; None = ``GRANDE_CACHE`` or the user's cache folder.
+    device : ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA where there is one).
+    workers : processes that decode; None = one a core, 0 = everything in this process.
+    progress : show a progress bar with images per second.
+    runner : where it is computed: on this machine, or a :class:`~grande_gnn.images.RayRunner`.
+    """
+    if workers is not None:
+        check_integer(workers, name="workers")
+    kept = FeatureStore(store, extractor.identity)
+    paths = [path.absolute() for path in images.paths()]
+    digests = _unchanged(paths, kept)
+    missing = [index for index, digest in enumerate(digests) if digest is None]
+    reasons: dict[int, str] = {}
+    n_extracted = 0
+    batches = runner([paths[index] for index in missing], extractor, kept, device, workers)
+    with (
+        _Writer(kept) as writer,
+        tqdm(total=len(missing), unit="image", disable=not (progress and missing)) as bar,
+    ):
+        for batch in batches:
+            for position, file in enumerate(batch.files, start=batch.start):
+                digests[missing[position]], reasons[missing[position]] = file.digest, file.reason
+            n_extracted += len(batch.values)
+            writer.add(batch)
+            bar.update(len(batch.files))
+    return _collect(images, digests, reasons, kept, n_extracted)
+
+
+class _Writer:
+    """Gathers finished images and writes them to the store every second, in a thread beside the work."""
+
+    def __init__(self, store: FeatureStore) -> None:
+        self._store = store
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._writing: Future[None] | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._images: list[StoredImage] = []
+        self._files: list[tuple[FileState, bytes]] = []
+        self._since = time.monotonic()
+
+    def add(self, batch: Batch) -> None:
+        new = [file for file in batch.files if file.thumbnail]
+        for file, feature in zip(new, batch.values, strict=True):
+            self._images.append(StoredImage(file.digest, file.thumbnail, feature))
+        for file in batch.files:
+            if file.state is not None and not file.reason:
+                self._files.append((file.state, file.digest))
+        if time.monotonic() - self._since > _FLUSH_S:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._wait()  # never more than two lots in memory
+        self._writing = self._thread.submit(self._store.add, self._images, self._files)
+        self._clear()
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.result()  # raises what writing raised
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._flush()  # also after an error or Ctrl-C: what is computed is kept
+        self._wait()
+        self._thread.shutdown()
+
+
+def _collect(
+    images: ImageSet,
+    digests: Sequence[bytes | None],
+    reasons: dict[int, str],
+    store: FeatureStore,
+    n_extracted: int,
+) -> Extraction:
+    good = [index for index in range(len(images)) if not reasons.get(index)]
+    bad = [Problem(images.files[index], reason) for index, reason in sorted(reasons.items()) if reason]
+    files = [images.files[index] for index in good]
+    found = [digest for index in good if (digest := digests[index]) is not None]
+    labels, conflicts = _settle_duplicates(files, [images.labels[index] for index in good], found)
+    usable = replace(images, files=files, labels=labels, problems=[*images.problems, *bad, *conflicts])
+    return Extraction(usable, found, store, len(files) - n_extracted)
+
+
+def _settle_duplicates(
+    files: list[str], labels: list[str], digests: list[bytes]
+) -> tuple[list[str], list[Problem]]:
+    """Take the label from copies of one image that are labelled differently: none can be trusted."""
+    copies: dict[bytes, list[int]] = defaultdict(list)
+    for index, digest in enumerate(digests):
+        if labels[index]:
+            copies[digest].append(index)
+    labels, problems = list(labels), []
+    for same in copies.values():
+        if len({labels[index] for index in same}) > 1:
+            named = ", ".join(f"{labels[index]} in {files[index]}" for index in same)
+            reason = f"two labels: copies of one image are {named}, so taken as unlabelled"
+            problems += [Problem(files[index], reason) for index in same]
+            for index in same:
+                labels[index] = ""
+    return labels, problems
+
+
+def _unchanged(paths: Sequence[Path], store: FeatureStore) -> list[bytes | None]:
+    """The digest of each file that is in the store and unchanged since."""
+    digests: list[bytes | None] = []
+    for start in range(0, len(paths), _CHUNK):
+        digests += store.unchanged([_state(path) for path in paths[start : start + _CHUNK]])
+    return digests
+
+
+def _state(path: Path) -> FileState:
+    try:
+        return FileState.of(path)
+    except OSError:  # the worker that opens it will say why
+        return FileState(os.fsencode(path), -1, 0, 0)

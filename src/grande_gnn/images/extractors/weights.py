@@ -1,0 +1,54 @@
+"""Read weights from a file and put them into a network, checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from grande_gnn.errors import FileFormatError
+
+__all__ = ["load_weights"]
+
+
+def load_weights(network: nn.Module, path: Path) -> None:
+    """Load a ``.safetensors``, ``.pth`` or ``.pt`` file into ``network``.
+
+    Entries the network does not have (a classification head) are left out; each it has must be there.
+    """
+    state = _read_state(path)
+    own = network.state_dict()
+    # Counts training steps; not used here and absent from older files.
+    needed = {key for key in own if not key.endswith("num_batches_tracked")}
+    wrong = sorted(key for key in needed if key not in state or state[key].shape != own[key].shape)
+    if wrong:
+        raise FileFormatError(
+            f"{path} does not hold the weights of this network (another architecture?): "
+            f"{len(wrong)} of {len(needed)} entries are missing or of another shape; got no {wrong[0]!r}"
+        )
+    network.load_state_dict({key: state[key] for key in needed}, strict=False)
+
+
+def _read_state(path: Path) -> dict[str, torch.Tensor]:
+    if not path.is_file():
+        raise FileFormatError(f"the weights file must exist; got {path}, which is no file")
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a wrong file can fail in any layer of either reader
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FileFormatError(
+            f"{path} cannot be read as weights (a state_dict in .pth, .pt or .safetensors); got {reason}"
+        ) from error
+    for wrapper in ("state_dict", "model"):
+        if isinstance(state, dict) and isinstance(state.get(wrapper), dict):
+            state = state[wrapper]
+    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise FileFormatError(
+            f"{path} must hold a dictionary of tensors (a state_dict); got {type(state).__name__}"
+        )
+    return {key.removeprefix("module."): value for key, value in state.items()}

@@ -1,0 +1,192 @@
+"""Labels from a CSV file: ``file,label``, one row an image, blank = unlabelled."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from grande_gnn.errors import FileFormatError, InvalidInputError
+from grande_gnn.images.problems import Problem
+
+__all__ = ["has_label_columns", "read_label_csv"]
+
+_FILE_COLUMNS = (r"(file|image|img|photo|picture)(file)?(name|path)?", r"path", r"(image|img)?id", r"name")
+_LABEL_COLUMNS = (r"(class)?labels?", r"class(name)?|category", r"target|species|annotation|tag|y")
+"""Patterns of column names, lower case and without punctuation; earlier ones go first."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    line: int
+    file: str
+    label: str
+
+
+def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[str], list[Problem]]:
+    """The label of each of ``files`` (paths relative to ``root``), ``""`` where the CSV gives none.
+
+    A file is named relative to the CSV's folder or to ``root``, absolutely, or by its name alone,
+    with or without suffix, where only one file has that name. Columns are matched by name
+    whatever their case and punctuation (``File Name``, ``class_label``), else a file of two
+    columns is taken as file, label. A file with two different labels is left unlabelled.
+    """
+    finder = _FileFinder(path.parent, root, files)
+    given: dict[int, list[_Row]] = {}
+    problems = []
+    rows = _read_rows(path, finder)
+    for row in rows:
+        index = finder.find(row.file)
+        if index is not None:
+            given.setdefault(index, []).append(row)
+        else:
+            problems.append(
+                Problem(row.file.strip(), f"no such image: line {row.line} of {path.name} names it")
+            )
+    if rows and not given:
+        raise InvalidInputError(
+            f"none of the files named in {path} was found: paths must be relative to {path.parent} "
+            f"or to {root}; got {rows[0].file!r} in line {rows[0].line}"
+        )
+    labels = [""] * len(files)
+    for index, named in given.items():
+        distinct = sorted({row.label for row in named if row.label})
+        if len(distinct) == 1:
+            labels[index] = distinct[0]
+        elif distinct:
+            lines = " and ".join(str(row.line) for row in named)
+            reason = (
+                f"two labels: {' and '.join(distinct)} (lines {lines} of {path.name}), so taken as unlabelled"
+            )
+            problems.append(Problem(files[index], reason))
+    return labels, problems
+
+
+def has_label_columns(path: Path) -> bool:
+    """Whether the first line of a CSV names a column of files and one of labels."""
+    try:
+        with open(path, "rb") as file:
+            header = _split(_decode(file.read(1 << 16)).partition("\n")[0])
+    except (OSError, csv.Error):
+        return False
+    return any(None not in _named_columns(cells) for _, cells in header[:1])
+
+
+class _FileFinder:
+    """Finds the file a CSV means: by path first, then by name, then by name without suffix."""
+
+    def __init__(self, csv_folder: Path, root: Path, files: Sequence[str]) -> None:
+        self._folders = [csv_folder.absolute(), root.absolute()]
+        self._root = root.absolute()
+        self._by_path = {_normal(file): index for index, file in enumerate(files)}
+        self._by_name = _unique(PurePosixPath(file).name for file in files)
+        self._by_stem = _unique(PurePosixPath(file).stem for file in files)
+
+    def find(self, name: str) -> int | None:
+        plain = _western(name.strip())
+        for candidate in dict.fromkeys((name, plain, plain.replace("\\", "/"))):
+            for folder in self._folders:
+                relative = os.path.relpath(folder / candidate, self._root).replace(os.sep, "/")
+                if (index := self._by_path.get(_normal(relative))) is not None:
+                    return index
+            if "/" not in candidate:
+                key = _normal(candidate)
+                index = self._by_name.get(key, self._by_stem.get(key))
+                if index is not None:
+                    return index
+        return None
+
+
+def _unique(names: Iterable[str]) -> dict[str, int]:
+    index: dict[str, int] = {}
+    repeated = set()
+    for position, name in enumerate(map(_normal, names)):
+        if name in index:
+            repeated.add(name)
+        index[name] = position
+    return {name: position for name, position in index.items() if name not in repeated}
+
+
+def _normal(name: str) -> str:
+    """One spelling for names that macOS and others compose differently."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _read_rows(path: Path, finder: _FileFinder) -> list[_Row]:
+    try:
+        lines = _split(_decode(path.read_bytes()))
+    except (OSError, csv.Error) as error:
+        raise FileFormatError(f"the labels file {path} cannot be read; got {error}") from None
+    if not lines:
+        raise FileFormatError(
+            f"the labels file {path} needs the columns file and label and a row an image; got an empty file"
+        )
+    header = lines[0][1]
+    columns = _columns(header)
+    if columns is not None:
+        lines = lines[1:]
+    elif len(header) == 2 and finder.find(header[0]) is not None:
+        columns = (0, 1)
+    else:
+        raise FileFormatError(
+            f"the labels file {path} needs a column named file and one named label; got the columns "
+            f"{', '.join(cell.strip() or '(blank)' for cell in header)}"
+        )
+    return [_row(number, cells, *columns) for number, cells in lines if len(cells) > columns[0]]
+
+
+def _row(line: int, cells: list[str], file: int, label: int) -> _Row:
+    return _Row(line, cells[file], _western(cells[label].strip()) if len(cells) > label else "")
+
+
+def _columns(header: list[str]) -> tuple[int, int] | None:
+    """The positions of the file and of the label column."""
+    file, label = _named_columns(header)
+    if len(header) == 2 and file is None and label is not None:  # of two columns, the other is the other
+        file = 1 - label
+    elif len(header) == 2 and label is None and file is not None:
+        label = 1 - file
+    return None if file is None or label is None else (file, label)
+
+
+def _named_columns(header: list[str]) -> tuple[int | None, int | None]:
+    return _match(header, _FILE_COLUMNS), _match(header, _LABEL_COLUMNS)
+
+
+def _match(header: list[str], patterns: tuple[str, ...]) -> int | None:
+    names = ["".join(filter(str.isalnum, cell.casefold())) for cell in header]
+    for pattern in patterns:
+        for position, name in enumerate(names):
+            if re.fullmatch(pattern, name):
+                return position
+    return None
+
+
+def _split(text: str) -> list[tuple[int, list[str]]]:
+    """The line number and the cells of each line that is not blank.
+
+    The separator is the one that occurs most often in the first line.
+    """
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+
+
+def _decode(data: bytes) -> str:
+    """UTF-8, or UTF-16 with a byte order mark, as spreadsheets write it."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace")
+    # A file name need not be valid UTF-8; surrogateescape is how Python spells such a name.
+    return data.decode("utf-8-sig", errors="surrogateescape")
+
+
+def _western(cell: str) -> str:
+    """A cell that is not UTF-8, read in the code page of Western spreadsheets."""
+    if any("\udc80" <= character <= "\udcff" for character in cell):
+        return cell.encode("utf-8", errors="surrogateescape").decode("cp1252", errors="replace")
+    return cell

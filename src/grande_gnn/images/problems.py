@@ -1,0 +1,34 @@
+"""Files that cannot be used, each with its reason: listed, never fatal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grande_gnn.images.csv_file import write_csv
+
+__all__ = ["Problem", "count_problems", "write_problems"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file, its path relative to the image folder where it lies inside, and what is wrong with it."""
+
+    file: str
+    reason: str
+
+
+def write_problems(path: str | Path, problems: Iterable[Problem]) -> None:
+    """Write ``problems.csv``: ``file,reason``, one row a problem."""
+    write_csv(path, ["file", "reason"], ([problem.file, problem.reason] for problem in problems))
+
+
+def count_problems(problems: Iterable[Problem]) -> list[tuple[str, int]]:
+    """How often each kind of reason occurs, most frequent first; a kind is the text before the colon.
+
+    >>> count_problems([Problem("a", "damaged: no end"), Problem("b", "empty"), Problem("c", "empty")])
+    [('empty', 2), ('damaged', 1)]
+    """
+    return Counter(problem.reason.split(":")[0] for problem in problems).most_common()

@@ -1,0 +1,123 @@
+"""Extract features on a Ray cluster, for image sets that outgrow one machine.
+
+Ray Data streams numbered tasks through the cluster's cores, or GPUs; a task whose worker or node is lost
+runs again. The features are those of the local runner. Every machine must see the image files under the
+same path and have the same version of this package; the store is written by this machine alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from grande_gnn.errors import InvalidInputError, MissingDependencyError
+from grande_gnn.images.extractors import Extractor
+from grande_gnn.images.pipeline import Batch, Tasks, run_network
+from grande_gnn.images.store import FeatureStore
+from grande_gnn.validation import check_choice
+
+__all__ = ["RayRunner"]
+
+_TASKS_PER_CALL = 8
+"""Batches in one Ray task: some hundred milliseconds of work, so that its overhead does not count."""
+
+
+@dataclass(frozen=True)
+class RayRunner:
+    """Runs on the Ray cluster at ``address`` (``host:port``); None = one on this machine."""
+
+    address: str | None = None
+
+    def __call__(
+        self,
+        paths: Sequence[Path],
+        extractor: Extractor,
+        store: FeatureStore,
+        device: str,
+        workers: int | None,
+    ) -> Iterator[Batch]:
+        """Batches with features, in any order; ``auto`` means CPU, ``workers`` limits the tasks at a time."""
+        ray = _import_ray()
+        device = "cuda" if check_choice(device, ("auto", "cpu", "cuda"), name="device") == "cuda" else "cpu"
+        tasks = Tasks(paths, extractor, None, device)
+        if not len(tasks):
+            return
+        started = self._connect(ray)
+        try:
+            work = _Work(ray.put((tasks, extractor)), device)
+            numbers = ray.data.range(len(tasks), override_num_blocks=-(-len(tasks) // _TASKS_PER_CALL))
+            results = numbers.map_batches(
+                work,
+                batch_size=_TASKS_PER_CALL,
+                num_cpus=1,
+                num_gpus=1 if device == "cuda" else None,
+                concurrency=workers or None,
+            )
+            for row in results.iter_rows():
+                yield pickle.loads(row["batch"])
+        finally:
+            if started:
+                ray.shutdown()
+
+    def _connect(self, ray: Any) -> bool:
+        """Join the cluster unless the caller has; whether this call did."""
+        if ray.is_initialized():
+            return False
+        try:
+            host, _, port = (self.address or "").rpartition(":")
+            if port.isdigit() and "//" not in host:  # Ray itself keeps trying for many minutes
+                socket.create_connection((host, int(port)), timeout=10).close()
+            ray.init(address=self.address, log_to_driver=False, logging_level="warning")
+        except OSError as error:
+            raise InvalidInputError(
+                "no Ray cluster answers: start one with `ray start --head` (if it has a token, set RAY_AUTH_MODE "
+                "and RAY_AUTH_TOKEN here too), or leave the address out for this machine alone; "
+                f"got {self.address!r} ({error})"
+            ) from None
+        # There is one progress bar already.
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        return True
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One Ray task: some numbered batches to features."""
+
+    shared: Any
+    """Reference to the tasks and the extractor, copied to each machine once."""
+    device: str
+
+    def __call__(self, block: dict[str, np.ndarray]) -> dict[str, list[bytes]]:
+        tasks, extractor = _fetch(self.shared, self.device)
+        batches: Any = (tasks[int(number)] for number in block["id"])
+        if self.device == "cuda":
+            batches = run_network(batches, extractor, torch.device("cuda"), tasks.batch_size)
+        return {"batch": [pickle.dumps(batch) for batch in batches]}
+
+
+@lru_cache(maxsize=1)
+def _fetch(shared: Any, device: str) -> tuple[Tasks, Extractor]:
+    """Once a worker process."""
+    import ray
+
+    torch.set_num_threads(1)  # as in the local workers, so that the features are the same
+    tasks, extractor = ray.get(shared)
+    return tasks, extractor.to(torch.device(device))
+
+
+def _import_ray() -> Any:
+    try:
+        import ray.data
+    except ImportError:
+        raise MissingDependencyError('a Ray cluster needs: pip install "grande-gnn[ray]"') from None
+    return ray

@@ -1,0 +1,135 @@
+"""Read any image safely: upright, RGB, first frame; what cannot be read is an error with its reason.
+
+JPEG files are decoded at a half, a quarter or an eighth of their size where the result is still
+at least twice as large as what is needed: the decoder then leaves out frequencies that the final
+resize would remove.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from grande_gnn.errors import FileFormatError
+
+__all__ = ["read_image"]
+
+REDUCING_GAP = 2
+"""A reduced JPEG keeps at least this many pixels for each pixel of the result, in each direction."""
+
+_HEIF_BRANDS = frozenset(
+    {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1", b"avif", b"avis"}
+)
+
+
+def read_image(path: str | Path, short_side: int | None = None) -> Image.Image:
+    """Return the image in ``path`` as RGB, turned upright as its EXIF orientation says.
+
+    Parameters
+    ----------
+    path : a file in any format Pillow reads, HEIC and AVIF where pillow-heif is installed.
+    short_side : the number of pixels the short side is going to be reduced to, which allows
+        JPEG files to be decoded at a reduced scale; None decodes all pixels.
+
+    Raises
+    ------
+    FileFormatError
+        The file is no readable image; the message is the reason.
+    """
+    with _reasons(), open(path, "rb") as file:
+        image = _open(file)
+        if short_side is not None:
+            image.draft(None, (REDUCING_GAP * short_side,) * 2)  # only JPEG has a draft mode; it rounds up
+        image.load()
+        return _to_rgb(_upright(image))
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    """Turn whatever Pillow raises on hostile bytes into a FileFormatError with the reason."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns about damaged metadata and large images
+            yield
+    except FileFormatError:
+        raise
+    except Exception as error:  # decoders raise anything from struct.error to RecursionError
+        raise FileFormatError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, PermissionError):
+        return "no permission to read it"
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, Image.DecompressionBombError):
+        return f"too large: {error}"
+    if isinstance(error, UnidentifiedImageError):
+        return "not an image, or in a format that is not known"
+    if isinstance(error, MemoryError):
+        return "too large: it does not fit in memory"
+    if "truncated" in str(error).casefold():
+        return f"truncated: {error}"
+    return f"damaged: {error or type(error).__name__}"
+
+
+def _open(file: io.BufferedReader) -> Image.Image:
+    head = file.read(12)
+    if not head:
+        raise FileFormatError("empty")
+    file.seek(0)
+    try:
+        return Image.open(file)
+    except UnidentifiedImageError:
+        if head[4:8] != b"ftyp" or head[8:12] not in _HEIF_BRANDS:
+            raise
+    _register_heif()
+    file.seek(0)
+    return Image.open(file)
+
+
+def _register_heif() -> None:
+    try:
+        import pillow_heif
+    except ImportError:
+        raise FileFormatError('HEIC or AVIF image: to read it, pip install "grande-gnn[heif]"') from None
+    pillow_heif.register_heif_opener()
+    if hasattr(pillow_heif, "register_avif_opener"):  # newer versions leave AVIF to Pillow itself
+        pillow_heif.register_avif_opener()
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        ImageOps.exif_transpose(image, in_place=True)
+    except Exception:  # damaged metadata around a good image: take it as it is
+        return image
+    return image
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith(("I", "F")):
+        image = _to_grey(image)
+    if image.has_transparency_data:
+        # On white, as most viewers show it; the colour stored under transparent pixels means nothing.
+        layer = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _to_grey(image: Image.Image) -> Image.Image:
+    """8-bit grey from 16-bit (its full range) or from 32-bit numbers (their range in the image).
+
+    Pillow's own conversion cuts everything above 255.
+    """
+    values = np.asarray(image)
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((values.astype(np.uint32) // 257).astype(np.uint8))
+    low, high = np.nanmin(values), np.nanmax(values)
+    scaled = np.nan_to_num((values - low) * (255.0 / max(float(high) - float(low), 1e-30)))
+    return Image.fromarray(scaled.clip(0, 255).astype(np.uint8))

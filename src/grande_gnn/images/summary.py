@@ -1,0 +1,40 @@
+"""What was found in a folder, in words: classes, counts and example rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grande_gnn.images.find import ImageSet
+from grande_gnn.images.problems import count_problems
+
+__all__ = ["summarise"]
+
+
+def summarise(images: ImageSet, n_examples: int = 10) -> str:
+    """Classes, counts and ``n_examples`` rows spread evenly over the files, as text to print."""
+    counts = images.class_counts
+    labelled = sum(counts.values())
+    lines = [
+        f"{len(images)} images in {images.root}: {labelled} labelled in {len(counts)} classes, "
+        f"{len(images) - labelled} unlabelled.",
+        *images.notes,
+    ]
+    if counts:
+        lines += [
+            "",
+            *_table([("class", "labelled"), *((name, str(count)) for name, count in counts.items())]),
+        ]
+    chosen = np.unique(np.linspace(0, len(images) - 1, min(n_examples, len(images))).round().astype(int))
+    examples = [(images.files[i], images.labels[i] or "(unlabelled)") for i in chosen]
+    lines += ["", *_table([("file", "label"), *examples])]
+    if images.problems:
+        lines += [
+            "",
+            *_table([("problem", "files"), *((k, str(n)) for k, n in count_problems(images.problems))]),
+        ]
+    return "\n".join(lines)
+
+
+def _table(rows: list[tuple[str, str]]) -> list[str]:
+    width = max(len(row[0]) for row in rows)
+    return [f"  {first:<{width}}  {second}" for first, second in rows]

@@ -1,0 +1,30 @@
+"""Thumbnails: the centre square of an image as a small JPEG."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from PIL import Image
+
+from grande_gnn.images.read import read_image
+from grande_gnn.images.transform import centre_box
+
+__all__ = ["THUMBNAIL_SIZE", "read_thumbnail", "thumbnail_jpeg"]
+
+THUMBNAIL_SIZE = 64
+"""Width and height in pixels of the thumbnails kept with the features: 20,000 of them take about 35 MB."""
+
+
+def thumbnail_jpeg(image: Image.Image, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
+    """The centre square of an RGB image as a JPEG of ``size`` × ``size`` pixels."""
+    out = io.BytesIO()
+    # A gap of 1 averages whole blocks of pixels first: half the time, good enough for so small a picture.
+    small = image.resize((size, size), Image.Resampling.BILINEAR, centre_box(image.size), reducing_gap=1.0)
+    small.save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
+def read_thumbnail(path: str | Path, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
+    """The thumbnail of the image in ``path``, in any size; raises FileFormatError with the reason."""
+    return thumbnail_jpeg(read_image(path, size), size, quality)

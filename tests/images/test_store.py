@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grande_gnn.errors import FileFormatError, GrandeError
+from grande_gnn.images import FeatureStore, default_store_folder
+from grande_gnn.images.store import FileState, StoredImage, digest_file
+
+
+def image(number: int) -> StoredImage:
+    return StoredImage(number.to_bytes(20, "big"), b"thumb%d" % number, np.full(7, number, dtype=np.float32))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FeatureStore:
+    return FeatureStore(tmp_path, "test")
+
+
+def test_round_trip_in_any_order_across_chunks(store: FeatureStore) -> None:
+    store.add([image(number) for number in range(1200)])
+    wanted = np.random.default_rng(0).permutation(1200)[:1100].tolist()
+    digests = [image(number).digest for number in wanted]
+    features = np.concatenate(list(store.features(digests)))
+    assert features.dtype == np.float32
+    assert (features == np.array(wanted, dtype=np.float32)[:, None]).all()
+    assert list(store.thumbnails(digests)) == [b"thumb%d" % number for number in wanted]
+    assert store.known([image(5).digest, image(5000).digest]) == {image(5).digest}
+
+
+def test_repeated_digests_are_repeated(store: FeatureStore) -> None:
+    store.add([image(1), image(1), image(2)])
+    (block,) = store.features([image(2).digest, image(1).digest, image(2).digest])
+    assert block[:, 0].tolist() == [2, 1, 2]
+
+
+def test_what_is_there_is_not_replaced(store: FeatureStore) -> None:
+    store.add([image(1)])
+    store.add([StoredImage(image(1).digest, b"other", np.zeros(7, dtype=np.float32))])
+    assert list(store.thumbnails([image(1).digest])) == [b"thumb1"]
+
+
+def test_extractors_have_their_own_features(tmp_path: Path) -> None:
+    FeatureStore(tmp_path, "one").add([image(1)])
+    assert FeatureStore(tmp_path, "one").known([image(1).digest])
+    assert not FeatureStore(tmp_path, "two").known([image(1).digest])
+
+
+def test_unchanged_files_are_recognised_until_they_change(store: FeatureStore, tmp_path: Path) -> None:
+    path = tmp_path / "x.jpg"
+    path.write_bytes(b"abc")
+    fresh = FileState.of(path)
+    assert not fresh.is_settled()
+    store.add([image(1)], [(fresh, image(1).digest)])
+    assert store.unchanged([fresh]) == [None]  # written a moment ago: its times may not tell a change
+
+    old = fresh._replace(modified=time.time_ns() - 10**10, changed=time.time_ns() - 10**10)
+    gone = old._replace(path=b"/elsewhere")
+    store.add([], [(old, image(1).digest), (gone, image(2).digest)])
+    assert store.unchanged([old]) == [image(1).digest]
+    for change in ({"size": 4}, {"modified": 1}, {"changed": 1}, {"path": b"/other"}):
+        assert store.unchanged([old._replace(**change)]) == [None]
+    assert store.unchanged([gone]) == [None]  # the path is known, but there are no features for its content
+
+
+def test_digest_is_that_of_the_content(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 3_000_000)
+    (tmp_path / "b").write_bytes(b"x" * 3_000_000)
+    (tmp_path / "c").write_bytes(b"x" * 2_999_999 + b"y")
+    a, b, c = (digest_file(tmp_path / name) for name in "abc")
+    assert a == b != c
+
+
+def test_a_killed_writer_leaves_the_finished_transactions(store: FeatureStore, tmp_path: Path) -> None:
+    """Killed inside a transaction that has reached the disk in part."""
+    store.add([image(1)])
+    script = f"""
+import os, signal, sqlite3
+connection = sqlite3.connect({str(store.path)!r})
+connection.execute("PRAGMA cache_size = 1")
+for number in range(500):
+    connection.execute("INSERT INTO images VALUES (?, ?, ?)", (os.urandom(20), b"t", bytes(5000)))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script]).returncode == -9
+    assert store.path.stat().st_size > 10 * 5000  # the cut transaction is in the file
+    assert store.known([image(1).digest]) == {image(1).digest}
+    store.add([image(2)])
+    (block,) = store.features([image(1).digest, image(2).digest])
+    assert block[:, 0].tolist() == [1, 2]
+    with store._open() as connection:
+        assert connection.execute("SELECT count(*) FROM images").fetchone() == (2,)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def _write_sixty(folder: Path, first: int) -> None:
+    for number in range(first, first + 60):
+        FeatureStore(folder, "test").add([image(number)])
+
+
+def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.starmap(_write_sixty, [(tmp_path, 0), (tmp_path, 40)], chunksize=1)
+    store = FeatureStore(tmp_path, "test")
+    assert len(store.known([image(number).digest for number in range(100)])) == 100
+
+
+def test_it_can_be_sent_to_other_processes(store: FeatureStore) -> None:
+    store.add([image(1)])
+    assert pickle.loads(pickle.dumps(store)).known([image(1).digest])
+
+
+def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "test.sqlite").write_bytes(b"this is no database" * 100)
+    with pytest.raises(FileFormatError, match="delete it"):
+        FeatureStore(tmp_path, "test")
+
+
+def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(GrandeError, match="--store or GRANDE_CACHE"):
+        FeatureStore(tmp_path / "file" / "inside", "test")
+    (tmp_path / "test.sqlite").mkdir()
+    with pytest.raises(GrandeError, match="--store or GRANDE_CACHE"):
+        FeatureStore(tmp_path, "test")
+
+
+def test_where_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path))
+    assert default_store_folder() == tmp_path
+    assert FeatureStore(None, "x").path == tmp_path / "x.sqlite"
+    monkeypatch.delenv("GRANDE_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    if sys.platform == "linux":
+        assert default_store_folder() == tmp_path / ".cache" / "grande-gnn"
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        assert default_store_folder() == tmp_path / "xdg" / "grande-gnn"
+
+
+def test_names_that_are_not_unicode(store: FeatureStore, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.jpg"))
+    path.touch()
+    os.utime(path, (1, 1))
+    state = FileState.of(path)._replace(changed=1)
+    store.add([image(1)], [(state, image(1).digest)])
+    assert store.unchanged([state]) == [image(1).digest]

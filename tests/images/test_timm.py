@@ -1,0 +1,80 @@
+"""The paper's four networks through timm, with random weights: nothing is downloaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from grande_gnn.errors import MissingDependencyError
+from grande_gnn.images import load_extractor
+from grande_gnn.images.extractors import timm_models
+from grande_gnn.images.extractors.timm_models import _import_timm, create_network
+
+try:
+    timm = _import_timm("resnet152")
+    WHY_NOT = ""
+except MissingDependencyError as error:
+    timm = None
+    WHY_NOT = str(error)
+
+needs_timm = pytest.mark.skipif(timm is None, reason=f"timm does not import: {WHY_NOT}")
+
+
+@pytest.mark.skipif(timm is not None, reason="timm imports")
+@pytest.mark.parametrize("name", ["resnet152", "vit_b16", "efficientnet_b3"])
+def test_without_timm_the_error_names_the_fix(name: str) -> None:
+    with pytest.raises(MissingDependencyError, match=rf"extractor {name} needs timm.*pip install.*lite0"):
+        load_extractor(name)
+
+
+def test_a_timm_that_does_not_import_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> Any:
+        raise RuntimeError("operator torchvision::nms does not exist")
+
+    monkeypatch.setattr(timm_models, "find_spec", lambda name: object())
+    monkeypatch.setattr(timm_models, "import_module", broken)
+    with pytest.raises(MissingDependencyError, match=r"torchvision do not fit.*pip install --upgrade.*nms"):
+        load_extractor("resnet152")
+
+
+@needs_timm
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "model", "n_features"),
+    [
+        ("resnet152", "resnet152", 2048),
+        ("senet154", "legacy_senet154", 2048),
+        ("dpn92", "dpn92", 2688),
+        ("vit_b16", "vit_base_patch16_224", 768),
+    ],
+)
+def test_feature_sizes(name: str, model: str, n_features: int, tmp_path: Path) -> None:
+    network = create_network(timm, model, pretrained=False).eval()
+    torch.save(network.state_dict(), tmp_path / "weights.pth")
+    extractor = load_extractor(name, tmp_path / "weights.pth")
+    (tmp_path / "weights.pth").unlink()  # hundreds of megabytes
+    assert extractor.preprocess.size == 224
+    pixels = torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8)
+    features = extractor(pixels)
+    assert features.shape == (2, n_features)
+    with torch.inference_mode():
+        assert torch.allclose(features, network(extractor.preprocess.normalise(pixels)), rtol=1e-3, atol=1e-4)
+
+
+@needs_timm
+@pytest.mark.slow
+def test_vit_gives_its_class_token() -> None:
+    network = create_network(timm, "vit_base_patch16_224", pretrained=False).eval()
+    images = torch.rand(2, 3, 224, 224)
+    with torch.inference_mode():
+        tokens = network.forward_features(images)
+        assert torch.allclose(network(images), tokens[:, 0], atol=1e-5)
+
+
+@needs_timm
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="got 'no_such_network'"):
+        load_extractor("no_such_network")

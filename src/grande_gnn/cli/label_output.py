@@ -86,7 +86,7 @@ def report_content(
     return ReportContent(
         files=result.files, labels=result.labels, confidence=result.confidence, runner_up=result.runner_up,
         margin=result.margin, given_labels=result.given, features=features,
-        neighbors=ranked_lists(features, 6)[:, 1:].astype(np.int64), unreached=result.unreached,
+        neighbors=ranked_lists(features, 7)[:, 1:].astype(np.int64), unreached=result.unreached,
         out_of_distribution=result.out_of_distribution,
         suspicions=[Suspicion(row, name, sure) for row, name, sure in result.suspicions],
         accuracy=None if result.accuracy is None else _estimate(result.accuracy, Estimate),
@@ -94,6 +94,7 @@ def report_content(
         class_accuracy={name: _estimate(e, Estimate) for name, e in result.class_accuracy.items()},
         calibration=[CalibrationBin(*b) for b in result.bins], settings=settings,
         problems=[Problem(p.file, p.reason) for p in extraction.images.problems], image_root=image_root,
+        title=f"Labels of {extraction.images.root.resolve().name}",
     )  # fmt: skip
 
 

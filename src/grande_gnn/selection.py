@@ -42,7 +42,7 @@ AUTO = "auto"
 N_FOLDS = 4
 """Folds of the labelled samples: few, because each costs a training of every confirmed candidate."""
 
-CLEARLY_BETTER = 1.0
+CLEARLY_BETTER = 2.0
 """Standard errors of the paired difference by which a candidate must beat the favourite."""
 
 

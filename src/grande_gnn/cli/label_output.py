@@ -53,11 +53,12 @@ def _fill(
         "version": __version__, "extractor": _extractor_name(options), "model": clf.model, "degree": str(clf.degree),
         "graph": clf.choice_.graph, "n_neighbors": clf.choice_.n_neighbors, "normalize": clf.choice_.normalize,
         "sigma": clf.choice_.sigma, "seed": options["seed"], "temperature": result.calibration.temperature,
+        "offset": result.calibration.offset,
     }  # fmt: skip
     (part / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
     if options["export"] == "label-studio":
         write_label_studio(part / "label-studio.json", result, images.root)
-    shown = {k: v for k, v in settings.items() if k != "temperature"}
+    shown = {k: v for k, v in settings.items() if k not in ("temperature", "offset")}
     content = report_content(extraction, result, clf, shown, os.path.relpath(images.root, output))
     write_report(
         content,

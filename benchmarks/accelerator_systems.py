@@ -32,17 +32,21 @@ def main() -> None:
     parser.add_argument("--systems", default="comatch,gnn-lds")
     parser.add_argument("--first", type=int, default=10, help="how many of the ten folds to run")
     parser.add_argument("--steps", type=int, default=400, help="training steps of CoMatch")
+    parser.add_argument("--rounds", type=int, default=100, help="most inner trainings of GNN-LDS")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     content = load_features(options.features)
     codes, _ = encode_labels(content.labels)
-    extra = {"comatch": {"weights": options.weights, "steps": options.steps}}
+    extra = {
+        "comatch": {"weights": options.weights, "steps": options.steps},
+        "gnn-lds": {"rounds": options.rounds},
+    }
     hardware = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     for name in options.systems.split(","):
         entry = SYSTEMS[name]
-        system = entry.make(random_state=options.seed, device=options.device, **extra.get(name, {}))
+        system = entry.make(random_state=options.seed, device=options.device, **extra[name])
         X = [str(options.images / file) for file in content.files] if entry.needs_images else content.features
         samples = system._check_samples(X)  # images are read once, not once a fold
         for fold, (train, test) in enumerate(paper_folds(codes)[: options.first]):

@@ -42,7 +42,7 @@ def main() -> None:
         torch.cuda.get_device_name() if torch.cuda.is_available()
         else f"CPU {platform.machine()}, {torch.get_num_threads()} thread(s)"
     )  # fmt: skip
-    finished = {row["system"] for row in rows if not row["error"]}
+    finished = {row["system"] for row in rows if not row.get("error")}
     names = [name for name in options.systems.split(",") if name and name not in finished]
     rows = [row for row in rows if row["system"] not in names]
     for result in compare_systems(load_features(options.features), names) if names else ():
@@ -79,7 +79,7 @@ def _read(path: Path) -> list[dict[str, str]]:
 
 def _write(path: Path, rows: list[dict[str, str]]) -> None:
     """All rows in the order of the registry, each with its paired difference to the better grande."""
-    grande = [row for row in rows if row["system"] == REFERENCE and not row["error"]]
+    grande = [row for row in rows if row["system"] == REFERENCE and not row.get("error")]
     best = max(grande, key=lambda row: float(row["accuracy_mean"]), default=None)
     for row in rows:
         ours, theirs = (np.array(r["fold_accuracies"].split(), float) if r else [] for r in (row, best))

@@ -90,15 +90,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("images", type=Path)
-    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--splits", type=int, nargs="*", default=list(range(10)))
     parser.add_argument("--out", type=Path, default=RESULTS / "label_splits.csv")
     options, rest = parser.parse_known_args()
     labels = read_labels(options.images / "labels.csv")
     rows = []
-    for s in range(options.splits):
+    for s in options.splits:
         rows.append(one(options.images, labels, s, rest))
         print(rows[-1], flush=True)
-    write_rows(rows, options.out)
+        write_rows(rows, options.out)  # what an interrupted run finished is kept
     print_table(rows, ["split", "accuracy", "estimate", "low", "high", "inside", "ece", "seconds", "choice"])
     mean = {key: float(np.mean([float(row[key]) for row in rows])) for key in ("accuracy", "ece", "seconds")}
     error = float(np.mean([abs(float(row["estimate"]) - float(row["accuracy"])) for row in rows]))

@@ -86,7 +86,7 @@ def label_features(
     held_out = clf.selection_.held_out if clf.selection_ is not None else _held_out(clf, features, codes)
     if held_out is None:
         result = _answers(clf.label_distributions_, clf, list(files), list(given))
-        result.note = "some class has fewer than 2 labels, so accuracy and confidence could not be checked"
+        result.note = "Some class has fewer than 2 labels, so accuracy and confidence could not be checked."
     else:
         unsure = clf.label_distributions_[codes < 0]
         calibration = Calibration(fit_temperature(held_out))
@@ -114,8 +114,8 @@ def _use_held_out(result: Labelling, held_out: HeldOut, names: NDArray[np.str_])
     result.bins = reliability_bins(known.max(axis=1), held_out.hits)
     result.class_accuracy = _by_class(held_out, known, names)
     result.note = (
-        f"models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled images: "
-        "the more often they agree, the more often they are right"
+        f"Models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled images: "
+        "the more often they agree, the more often they are right."
     )
 
 

@@ -113,7 +113,7 @@ def _say(output: Path, extraction: Extraction, result: Labelling, clf: Any) -> N
             f"from {e.n} held-out labels)."
         )
     elif result.note:
-        click.echo(f"Note: {result.note}.")
+        click.echo(result.note)
     flags = [flag for flag in result.flags() if flag]
     if flags:
         click.echo(f"{len(flags)} images are flagged; see the report.")

@@ -1,6 +1,7 @@
 """A real Ray cluster of two nodes: the rows of the local runner, even when a worker or a node is lost."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -74,6 +75,13 @@ def command_of(pid):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+@pytest.fixture(autouse=True)
+def token(monkeypatch):
+    """Nodes and drivers share a token of this test alone, whatever the machine's default is."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
 @pytest.fixture

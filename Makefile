@@ -11,7 +11,7 @@ demo: $(VENV)/.demo
 	$(BIN)/grande demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -m "$(FAST)" -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "$(FAST)" -n 2 --dist worksteal
 
 test-all: $(VENV)/.test-all
 	$(BIN)/python -m pytest -m "$(SLOW)"

@@ -1,5 +1,6 @@
 """Tiny graphs every suite shares, and the way to real data where it is there."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ import torch
 
 from grande_gnn.graph import Graph
 
+if not torch.cuda.is_available():  # Triton's interpreter, to be chosen before the kernels are imported
+    os.environ["TRITON_INTERPRET"] = "1"
 torch.set_num_threads(1)  # more threads only wait for each other on sizes like these
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "model_selection": set(),
     "classifier": {"engine", "graph", "inductive", "persistence", "selection"},
     "confidence": {"engine", "inductive", "selection"},
-    "labelling": {"classifier", "confidence", "graph", "inductive", "selection"},
+    "labelling": {"classifier", "confidence", "engine", "graph", "inductive", "selection"},
     "exports": {"labelling"},
     "nn": {"degree", "propagation", "graph"},
     "images": set(),

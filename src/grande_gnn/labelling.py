@@ -20,8 +20,8 @@ from grande_gnn.confidence import (
     AccuracyEstimate,
     Calibration,
     estimate_accuracy,
+    fit_offset,
     fit_temperature,
-    match_temperature,
     outlier_scores,
     reliability_bins,
     suspicious_labels,
@@ -84,17 +84,19 @@ def label_features(
     clf.fit(features, list(given))
     codes, _ = encode_labels(list(given))
     held_out = clf.selection_.held_out if clf.selection_ is not None else _held_out(clf, features, codes)
-    unlabelled = codes < 0
     if held_out is None:
         result = _answers(clf.label_distributions_, clf, list(files), list(given))
-        result.note = "some class has fewer than 2 labels, so accuracy and confidence could not be checked"
+        result.note = "Some class has fewer than 2 labels, so accuracy and confidence could not be checked."
     else:
-        halves = _agreement_of_halves(clf, features, codes)
-        accuracy = estimate_accuracy(held_out.agreement, halves, len(held_out.rows))
-        doubt = clf.label_distributions_[unlabelled]
-        calibration = Calibration(
-            match_temperature(doubt, accuracy.value) if len(doubt) else fit_temperature(held_out)
-        )
+        unsure = clf.label_distributions_[codes < 0]
+        calibration = Calibration(fit_temperature(held_out))
+        accuracy = None
+        if len(unsure):
+            confidence = float(calibration.probabilities(unsure).max(axis=1).mean())
+            accuracy = estimate_accuracy(
+                confidence, _agreement_of_halves(clf, features, codes), len(held_out.rows)
+            )
+            calibration = fit_offset(calibration.temperature, unsure, accuracy.value)
         result = _answers(calibration.probabilities(clf.label_distributions_), clf, list(files), list(given))
         result.accuracy, result.calibration = accuracy, calibration
         _use_held_out(result, held_out, clf.classes_.astype(str))
@@ -112,8 +114,8 @@ def _use_held_out(result: Labelling, held_out: HeldOut, names: NDArray[np.str_])
     result.bins = reliability_bins(known.max(axis=1), held_out.hits)
     result.class_accuracy = _by_class(held_out, known, names)
     result.note = (
-        f"models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled images: "
-        "the more often they agree, the more often they are right"
+        f"Models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled images: "
+        "the more often they agree, the more often they are right."
     )
 
 

@@ -10,7 +10,7 @@ noisy scores. The held-out predictions of the winner serve to calibrate its conf
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import product
 
@@ -42,7 +42,7 @@ AUTO = "auto"
 N_FOLDS = 4
 """Folds of the labelled samples: few, because each costs a training of every confirmed candidate."""
 
-CLEARLY_BETTER = 1.0
+CLEARLY_BETTER = 2.0
 """Standard errors of the paired difference by which a candidate must beat the favourite."""
 
 
@@ -206,7 +206,7 @@ def choose(
     screened = _distinct(wanted.fill(candidate) for candidate in SCREENED)
     favourite = wanted.fill(FAVOURITE)
     sigmas = SIGMAS if wanted.sigma == AUTO and degree == "grande" else (float(favourite.sigma),)
-    n_final = len(folds) * len(sigmas) * min(2, len(screened))
+    n_final = len(folds) * (len(sigmas) + (len(screened) > 1))
     logger.warning(
         "choosing settings by %d-fold cross-validation: %d small and %d full trainings, side by side",
         len(folds), len(screened) * len(folds) if len(screened) > 2 else 0, n_final,
@@ -216,11 +216,13 @@ def choose(
         specs: list[DegreeSpec] = [v if degree == "grande" else "centrality" for v in values]
         return hold_out(bench.inputs(choice), bench.graph(choice), codes, folds, specs, model, hidden)
 
-    finalists = _screen(screened, favourite, lambda c: measured(c, replace(settings, model="sgc"), [0.2])[0])
-    confirmed: list[tuple[Choice, HeldOut]] = []
-    for finalist in finalists:
-        for sigma, result in zip(sigmas, measured(finalist, settings, sigmas), strict=True):
-            confirmed.append((replace(finalist, sigma=sigma), result))
+    challenger = _best_other(
+        screened, favourite, lambda c: measured(c, replace(settings, model="sgc"), [0.2])[0]
+    )
+    results = measured(favourite, settings, sigmas)
+    confirmed = [(replace(favourite, sigma=v), r) for v, r in zip(sigmas, results, strict=True)]
+    if challenger is not None:
+        confirmed.append((challenger, measured(challenger, settings, [float(challenger.sigma)])[0]))
     winner, result = _winner(confirmed)
     scores = [(c, float(r.hits.mean())) for c, r in confirmed]
     note = (
@@ -234,14 +236,14 @@ def _distinct(choices: Iterable[Choice]) -> list[Choice]:
     return list(dict.fromkeys(choices))
 
 
-def _screen(candidates: list[Choice], favourite: Choice, measure) -> list[Choice]:  # type: ignore[no-untyped-def]
-    """The favourite and the best other candidate."""
+def _best_other(
+    candidates: list[Choice], favourite: Choice, measure: Callable[[Choice], HeldOut]
+) -> Choice | None:
+    """The candidate that does best besides the favourite; a single one needs no measuring."""
     others = [c for c in candidates if c != favourite]
-    if not others:
-        return [favourite]
-    if len(others) == 1:
-        return [favourite, others[0]]
-    return [favourite, max(others, key=lambda c: measure(c).hits.mean())]
+    if len(others) < 2:
+        return others[0] if others else None
+    return max(others, key=lambda c: measure(c).hits.mean())
 
 
 def _winner(confirmed: list[tuple[Choice, HeldOut]]) -> tuple[Choice, HeldOut]:

@@ -33,8 +33,8 @@ def small(**params):
         "backbone": tiny,
         "size": 21,
         "batch": 8,
-        "steps": 40,
-        "lr": 0.15,
+        "steps": 30,
+        "lr": 0.2,
         "device": "cpu",
         "random_state": 0,
     }
@@ -50,7 +50,7 @@ def training(**params):
 
 def test_learns_and_the_loss_falls():
     run = training()
-    losses = [run.step(number) for number in range(40)]
+    losses = [run.step(number) for number in range(30)]
     first, last = (np.mean([loss["labelled"] for loss in part]) for part in (losses[:5], losses[-5:]))
     assert last < 0.5 * first
     images, y = pictures()

@@ -20,7 +20,7 @@ def tiny_backbone(size, weights):
 
 SMALL = {
     "gnn-lds": {"rounds": 2, "inner_steps": 40, "n_neighbors": 5, "device": "cpu"},
-    "comatch": {"backbone": tiny_backbone, "size": 14, "steps": 12, "batch": 12, "lr": 0.1, "device": "cpu"},
+    "comatch": {"backbone": tiny_backbone, "size": 14, "steps": 12, "batch": 12, "lr": 0.5, "device": "cpu"},
     "ml-perc": {"scale": True},
 } | {
     name: {"n_neighbors": 8, "epochs": 40, "lr": 0.1, "hidden": 16, "device": "cpu"}

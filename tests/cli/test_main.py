@@ -1,8 +1,8 @@
 """The command itself: quick to answer, and errors are one sentence."""
 
+import resource
 import subprocess
 import sys
-import time
 from importlib import import_module
 
 import pytest
@@ -39,15 +39,18 @@ def test_an_unknown_command_is_named(refused):
 
 
 def test_help_answers_in_three_tenths_of_a_second():
+    """Of processor time: on a busy machine the clock also counts the others' work."""
+
     def once():
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             [sys.executable, "-m", "grande_gnn.cli", "--help"], capture_output=True, check=True
         )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert b"evaluate" in done.stdout
-        return time.perf_counter() - start
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert any(once() < 0.3 for _ in range(12))  # a busy machine may be slow now and then
+    assert min(once() for _ in range(5)) < 0.3
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])

@@ -1,6 +1,5 @@
 """The same trainings in plain torch with autograd: what the engine's hand-written passes must equal."""
 
-import os
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
@@ -14,9 +13,6 @@ from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.dropout import MaskStream
 from grande_gnn.graph import Graph
 from grande_gnn.propagation import appnp
-
-if not torch.cuda.is_available():  # Triton's interpreter, to be chosen before the kernels are imported
-    os.environ["TRITON_INTERPRET"] = "1"
 
 
 def mean_distance_degree(h, graph):

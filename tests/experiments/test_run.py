@@ -220,6 +220,30 @@ def test_the_forecast_prices_each_kind_by_itself(plan):
     assert forecast.expected() == pytest.approx(truth, rel=0.01)
 
 
+def test_the_forecast_looks_into_a_running_batch(plan):
+    """Setting up takes 4 s and a trial 2 s: a batch of three takes 10 s, and there are four such batches."""
+    trials = [trial for trial in gains_trials(plan) if trial.kind == next(gains_trials(plan)).kind][:12]
+    kind = trials[0].kind
+    forecast = Forecast(Counter({kind: 12}), {kind: 1.0}, start=time.perf_counter() - 100.0)
+    batch = Batch(tuple(trials[:3]))
+    forecast.add(batch, 0.0, 4.0)
+    assert forecast.expected() is None
+    forecast.add(batch, 0.5, 1.0)
+    assert forecast.expected() == pytest.approx(40.0)
+    forecast.add(batch, 2.5, 5.0)
+    assert forecast.expected() == pytest.approx(40.0)
+    assert forecast.done == 3
+
+
+def test_the_forecast_divides_by_the_workers(plan):
+    trials = [trial for trial in gains_trials(plan) if trial.kind == next(gains_trials(plan)).kind][:4]
+    kind = trials[0].kind
+    forecast = Forecast(Counter({kind: 4}), {kind: 1.0}, start=time.perf_counter() - 10.0)
+    for trial in trials[:2]:
+        forecast.add(Batch((trial,)), 1, 10.0)
+    assert forecast.expected() == pytest.approx(20.0, rel=0.01)
+
+
 def test_the_forecast_prices_unseen_kinds_by_weight(plan):
     trials = list(gains_trials(plan))
     kinds = Counter(trial.kind for trial in trials)

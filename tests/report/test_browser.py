@@ -59,7 +59,7 @@ def page(make_content, tmp_path_factory):
         return (np.broadcast_to(colors[i], (64, 64, 3)) for i in rows)
 
     content = make_content(
-        n=400, n_classes=17, files=files, image_root="../photos", coordinates=grid, map_method="A grid."
+        n=400, n_classes=17, files=files, image_root="../my photos #1", coordinates=grid, map_method="A grid."
     )
     return write_report(content, tmp_path_factory.mktemp("page") / "report.html", thumbnails)
 
@@ -140,6 +140,8 @@ def test_hover_shows_the_thumbnail_and_a_click_keeps_it(browser, page, tmp_path)
     assert np.abs(picture(browser, "inspector.querySelector('.thumb.main')", tmp_path) - colors[i]).max() < 12
     assert browser.js("inspector.querySelectorAll('.strip .thumb').length") == 6
     assert browser.js("inspector.querySelector('a').textContent") == browser.js(f"grande.data.files[{i}]")
+    link = browser.js("decodeURIComponent(inspector.querySelector('a').getAttribute('href'))")
+    assert link == "../my photos #1/" + browser.js(f"grande.data.files[{i}]")
     browser.mouse("mouseMoved", 5, 5)
     browser.wait("tip.hidden")
     assert browser.errors == []

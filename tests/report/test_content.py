@@ -17,6 +17,13 @@ def test_five_fields_are_enough():
     assert content.neighbors.shape == (1, 0)
 
 
+def test_arrays_of_texts_do_as_well_as_lists(make_content):
+    lists = make_content()
+    fields = ("files", "labels", "runner_up", "given_labels")
+    arrays = make_content(**{name: np.array(getattr(lists, name)) for name in fields})
+    assert all(getattr(arrays, name) == getattr(lists, name) for name in fields)
+
+
 def test_classes_are_sorted_as_people_count():
     names = ["10", "9", "b2", "b10", "a", ""]
     content = ReportContent([f"{i}" for i in range(6)], names, np.ones(6), ["c"] * 6, np.ones(6))

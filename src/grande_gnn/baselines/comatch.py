@@ -10,8 +10,7 @@ graph p pᵀ with unit diagonal, entries below ``contrast_threshold`` dropped, r
 graph softmax(z₀·z₁/τ) of the two strong views. The answer comes from an exponential average of the weights.
 
 Li, Xiong, Hoi: CoMatch: semi-supervised learning with contrastive graph regularization, ICCV 2021. Here it
-starts from ImageNet weights, on EfficientNet-Lite0, with a few hundred steps instead of many thousand; hence
-AdamW, and batch norms that keep their statistics (``docs/systems.md`` has the reason).
+starts from ImageNet weights, with a few hundred steps instead of many thousand, on EfficientNet-Lite0.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class CoMatch(System):
     size : side of the views in pixels; images are kept at 8/7 of it.
     steps, batch, ratio : training steps; labelled images a step; unlabelled ones for each labelled.
     threshold, contrast_threshold, temperature, weight_u, weight_c : see the formula above.
-    lr, weight_decay, ema : AdamW with cosine decay, the backbone at a tenth of ``lr``; the average's memory.
+    lr, weight_decay, ema : SGD with Nesterov momentum 0.9 and cosine decay; the average's memory.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class CoMatch(System):
         temperature: float = 0.2,
         weight_u: float = 1.0,
         weight_c: float = 1.0,
-        lr: float = 1e-3,
+        lr: float = 0.03,
         weight_decay: float = 5e-4,
         ema: float = 0.99,
         device: str = "auto",
@@ -206,16 +205,19 @@ class _Training:
     def _build(self, generator: torch.Generator) -> _Network:
         params = self.params
         make = BACKBONES[params.backbone] if isinstance(params.backbone, str) else params.backbone
-        backbone = make(params.size, params.weights).eval()  # for good: batch norms keep their statistics
+        backbone = make(params.size, params.weights)
         with torch.no_grad():
-            width = backbone(torch.zeros(1, 3, params.size, params.size)).shape[1]
-        return _Network(backbone, width, self.n_classes, generator)
+            width = backbone.eval()(torch.zeros(1, 3, params.size, params.size)).shape[1]
+        return _Network(backbone, width, self.n_classes, generator).train()
 
-    def _optimiser(self) -> torch.optim.AdamW:
-        heads = [*self.network.classify.parameters(), *self.network.project.parameters()]
-        rates = ((self.network.backbone.parameters(), 0.1), (heads, 1.0))
-        groups = [{"params": list(part), "rate": rate} for part, rate in rates]
-        return torch.optim.AdamW(groups, weight_decay=self.params.weight_decay)
+    def _optimiser(self) -> torch.optim.SGD:
+        decayed = [p for p in self.network.parameters() if p.ndim > 1]
+        others = [p for p in self.network.parameters() if p.ndim <= 1]  # batch norms and biases
+        groups: list[dict[str, Any]] = [
+            {"params": decayed, "weight_decay": self.params.weight_decay},
+            {"params": others},
+        ]
+        return torch.optim.SGD(groups, lr=self.params.lr, momentum=0.9, nesterov=True)
 
     def step(self, number: int) -> dict[str, float]:
         """One step; returns the parts of the loss and the share of images above the threshold."""
@@ -223,19 +225,19 @@ class _Training:
         rows = self._draw(self.labelled, params.batch)
         free = self._draw(self.unlabelled, params.batch * params.ratio)
         known, images = self.codes[rows], self.images[free].float() / 255
-        weak = weak_view(images, params.size, self.generator)
         views = [
             weak_view(self.images[rows].float() / 255, params.size, self.generator),
+            weak_view(images, params.size, self.generator),
             strong_view(images, params.size, self.generator),
             strong_view(images, params.size, self.generator),
         ]
+        cuda = self.images.device.type == "cuda"
+        with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
+            logits, embedded = self.network(torch.cat(views).contiguous(memory_format=torch.channels_last))
         sizes = [len(view) for view in views]
-        with torch.no_grad():
-            logits_w, z_w = self._forward(weak)
-        logits, embedded = self._forward(torch.cat(views))
-        logits_x, logits_s, _ = logits.split(sizes)
-        z_x, z_0, z_1 = embedded.split(sizes)
-        pseudo = self._pseudo_labels(logits_w, z_w, z_x.detach(), known)
+        logits_x, logits_w, logits_s, _ = logits.float().split(sizes)
+        z_x, z_w, z_0, z_1 = embedded.float().split(sizes)
+        pseudo = self._pseudo_labels(logits_w.detach(), z_w.detach(), z_x.detach(), known)
         sure = (pseudo.amax(1) >= params.threshold).float()
         loss_x = cross_entropy(logits_x, known)
         loss_u = -(log_softmax(logits_s, 1) * pseudo).sum(1).mul(sure).mean()
@@ -243,11 +245,6 @@ class _Training:
         self._descend(loss_x + params.weight_u * loss_u + params.weight_c * loss_c, number)
         parts = torch.stack([loss_x, loss_u, loss_c, sure.mean()]).tolist()
         return dict(zip(("labelled", "unlabelled", "contrast", "sure"), parts, strict=True))
-
-    def _forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        with torch.autocast("cuda", torch.bfloat16, enabled=images.is_cuda):
-            logits, embedded = self.network(images.contiguous(memory_format=torch.channels_last))
-        return logits.float(), embedded.float()
 
     def _draw(self, rows: Tensor, n: int) -> Tensor:
         """``n`` of the rows, each at most once if there are enough."""
@@ -274,7 +271,7 @@ class _Training:
     def _descend(self, loss: Tensor, number: int) -> None:
         decay = math.cos(7 * math.pi * number / (16 * self.params.steps))
         for group in self.optimiser.param_groups:
-            group["lr"] = self.params.lr * group["rate"] * decay
+            group["lr"] = self.params.lr * decay
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()

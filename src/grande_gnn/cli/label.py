@@ -147,7 +147,7 @@ def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
         ) from None
     clf = GrandeClassifier.load(options["reuse"] / "model")
     extraction = _extract(found, options | {"extractor": earlier["extractor"]})
-    calibration = Calibration(earlier["temperature"])
+    calibration = Calibration(earlier["temperature"], earlier["offset"])
     return (
         extraction,
         label_new_features(extraction.features(), extraction.images.files, clf, calibration),

@@ -53,11 +53,12 @@ def _fill(
         "version": __version__, "extractor": _extractor_name(options), "model": clf.model, "degree": str(clf.degree),
         "graph": clf.choice_.graph, "n_neighbors": clf.choice_.n_neighbors, "normalize": clf.choice_.normalize,
         "sigma": clf.choice_.sigma, "seed": options["seed"], "temperature": result.calibration.temperature,
+        "offset": result.calibration.offset,
     }  # fmt: skip
     (part / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
     if options["export"] == "label-studio":
         write_label_studio(part / "label-studio.json", result, images.root)
-    shown = {k: v for k, v in settings.items() if k != "temperature"}
+    shown = {k: v for k, v in settings.items() if k not in ("temperature", "offset")}
     content = report_content(extraction, result, clf, shown, os.path.relpath(images.root, output))
     write_report(
         content,
@@ -86,7 +87,7 @@ def report_content(
     return ReportContent(
         files=result.files, labels=result.labels, confidence=result.confidence, runner_up=result.runner_up,
         margin=result.margin, given_labels=result.given, features=features,
-        neighbors=ranked_lists(features, 6)[:, 1:].astype(np.int64), unreached=result.unreached,
+        neighbors=ranked_lists(features, 7)[:, 1:].astype(np.int64), unreached=result.unreached,
         out_of_distribution=result.out_of_distribution,
         suspicions=[Suspicion(row, name, sure) for row, name, sure in result.suspicions],
         accuracy=None if result.accuracy is None else _estimate(result.accuracy, Estimate),
@@ -94,6 +95,7 @@ def report_content(
         class_accuracy={name: _estimate(e, Estimate) for name, e in result.class_accuracy.items()},
         calibration=[CalibrationBin(*b) for b in result.bins], settings=settings,
         problems=[Problem(p.file, p.reason) for p in extraction.images.problems], image_root=image_root,
+        title=f"Labels of {extraction.images.root.resolve().name}",
     )  # fmt: skip
 
 
@@ -111,7 +113,7 @@ def _say(output: Path, extraction: Extraction, result: Labelling, clf: Any) -> N
             f"from {e.n} held-out labels)."
         )
     elif result.note:
-        click.echo(f"Note: {result.note}.")
+        click.echo(result.note)
     flags = [flag for flag in result.flags() if flag]
     if flags:
         click.echo(f"{len(flags)} images are flagged; see the report.")

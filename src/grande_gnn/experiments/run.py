@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +15,20 @@ from grande_gnn.experiments.runners import Runner
 from grande_gnn.experiments.work import Material
 
 __all__ = ["Forecast", "batch_size", "run"]
+
+
+@dataclass
+class _Ticks:
+    """What is known of the batches of one kind, or of one batch that is being trained."""
+
+    trials: float = 0.0
+    seconds: float = 0.0
+    setup: float | None = None
+    """Seconds until the first sign of life, which fewer trials would have taken too."""
+
+    def price(self, n_trials: int) -> float | None:
+        """Seconds a trial in a batch of ``n_trials``."""
+        return self.seconds / self.trials + (self.setup or 0.0) / n_trials if self.trials else None
 
 
 @dataclass
@@ -30,14 +44,23 @@ class Forecast:
     weight: Mapping[Kind, float]
     start: float = field(default_factory=time.perf_counter)
     done: float = 0.0
-    _trials: defaultdict[Kind, float] = field(default_factory=lambda: defaultdict(float))
-    _seconds: defaultdict[Kind, float] = field(default_factory=lambda: defaultdict(float))
+    _closed: dict[Kind, _Ticks] = field(default_factory=dict)
+    _open: dict[Batch, _Ticks] = field(default_factory=dict)
 
     def add(self, batch: Batch, trials: float, seconds: float) -> None:
         """Note that ``trials`` more of a batch took one worker ``seconds``."""
-        self._trials[batch.kind] += trials
-        self._seconds[batch.kind] += seconds
         self.done += trials
+        ticks = self._open.setdefault(batch, _Ticks())
+        if ticks.setup is None and trials < len(batch.trials):
+            ticks.setup = seconds
+            return
+        ticks.trials += trials
+        ticks.seconds += seconds
+        if ticks.trials > len(batch.trials) - 1:
+            del self._open[batch]
+            kind = self._closed.setdefault(batch.kind, _Ticks())
+            kind.trials += len(batch.trials)
+            kind.seconds += ticks.seconds + (ticks.setup or 0.0)
 
     @property
     def total(self) -> int:
@@ -49,19 +72,26 @@ class Forecast:
         """Seconds since the start."""
         return time.perf_counter() - self.start
 
+    def _prices(self) -> dict[Kind, float]:
+        known = {batch.kind: ticks.price(len(batch.trials)) for batch, ticks in self._open.items()}
+        known |= {kind: ticks.price(1) for kind, ticks in self._closed.items()}
+        return {kind: price for kind, price in known.items() if price is not None}
+
     def expected(self) -> float | None:
         """Seconds the whole run will take; None before anything is known."""
-        busy = sum(self._seconds.values())
-        weighed = sum(trials * self.weight[kind] for kind, trials in self._trials.items())
-        if not busy or not weighed:
+        prices = self._prices()
+        if not prices:
             return None
-        work_left = 0.0
-        for kind, count in self.counts.items():
-            seen = self._trials.get(kind, 0.0)
-            price = self._seconds[kind] / seen if seen else self.weight[kind] * busy / weighed
-            work_left += max(0.0, count - seen) * price
-        workers = max(1.0, busy / self.elapsed)
-        return self.elapsed + work_left / workers
+        scale = sum(prices.values()) / sum(self.weight[kind] for kind in prices)
+        whole = sum(
+            count * prices.get(kind, self.weight[kind] * scale) for kind, count in self.counts.items()
+        )
+        return whole / self._workers()
+
+    def _workers(self) -> float:
+        """How many batches are trained at a time."""
+        busy = sum(t.seconds + (t.setup or 0.0) for t in (*self._closed.values(), *self._open.values()))
+        return max(1.0, busy / self.elapsed)
 
 
 def batch_size(trial: Trial, *, cuda: bool) -> int:

@@ -114,7 +114,7 @@ class ReportContent:
     """Files that were left out, and other things that went wrong, each with its reason."""
     title: str = "Labelled images"
     image_root: str = ""
-    """Where the files lie as seen from the report (``"../photos"``); the page then links to them."""
+    """Path from the report to where the files lie (``"../photos"``); the page then links to them."""
 
     def __post_init__(self) -> None:
         """Check lengths and ranges once; afterwards every field is an array or a list of strings."""
@@ -123,7 +123,8 @@ class ReportContent:
             raise InvalidInputError("a report needs at least one image; got none")
         self.labels = self._texts(self.labels, "labels")
         self.runner_up = self._texts(self.runner_up, "runner_up")
-        self.given_labels = self._texts(self.given_labels or [""] * self.n_images, "given_labels")
+        given = self.given_labels if len(self.given_labels) else [""] * self.n_images
+        self.given_labels = self._texts(given, "given_labels")
         self.confidence = self._scores(self.confidence, "confidence")
         self.margin = self._scores(self.margin, "margin")
         self.unreached = self._marks(self.unreached, "unreached")

@@ -222,7 +222,8 @@
     const text = make("bdi", "", data.files[i]);
     if (!data.root) return text;
     const link = make("a", "", text);
-    link.href = data.root + "/" + data.files[i].replace(/\p{Surrogate}/gu, "\ufffd").split("/").map(encodeURIComponent).join("/");
+const path = (data.root + "/" + data.files[i]).replace(/\p{Surrogate}/gu, "\ufffd");
+    link.href = path.split("/").map(encodeURIComponent).join("/");
     link.target = "_blank";
     return link;
   };

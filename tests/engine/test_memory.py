@@ -84,3 +84,10 @@ def test_the_prediction_is_near_what_a_training_takes(model):
     )
     taken, predicted = map(int, answer.stdout.split())
     assert 0.4 * predicted < taken < 1.1 * predicted + 32 * 2**20  # and buffers of a fixed size
+
+
+def test_a_cpu_batch_stays_near_the_cache():
+    many = replace(SIZES, n=1000, c=100, replicas=500)  # an array of nodes is 0.4 MB for each replica
+    at_once = replicas_that_fit(many, Settings(), CPU)
+    assert 10 <= at_once <= 25
+    assert replicas_that_fit(replace(many, n=100_000), Settings(), CPU) == 6  # 512 columns, whatever the cache

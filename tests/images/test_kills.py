@@ -63,23 +63,29 @@ def n_stored(store: FeatureStore) -> int:
 def test_killed_ten_times(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     reference, output = tmp_path / "reference.npz", tmp_path / "features.npz"
+    start = time.monotonic()
     subprocess.run(
         command(photos, reference, tmp_path / "untouched", "lite0"), check=True, capture_output=True
     )
+    whole_run = time.monotonic() - start
 
     store = FeatureStore(tmp_path / "store", load_extractor("lite0").identity)
     moments = random.Random(0)
     counts, n_killed = [0], 0
     for number in range(N_KILLS):
-        with open(tmp_path / "progress", "w") as progress:
-            process = subprocess.Popen(
-                command(photos, output, store.path.parent, "lite0"),
-                stdout=subprocess.DEVNULL,
-                stderr=progress,
-            )
-        while number % 5 and process.poll() is None and "image" not in (tmp_path / "progress").read_text():
-            time.sleep(0.01)  # most kills come while it extracts, every fifth also while it starts
-        time.sleep(moments.uniform(0, 5))
+        process = subprocess.Popen(
+            command(photos, output, store.path.parent, "lite0"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        # Moments are taken from how long a whole run is on this machine: half the kills come while it starts,
+        # half after this run has stored its first images.
+        if number % 2:
+            while process.poll() is None and n_stored(store) == counts[-1]:
+                time.sleep(0.01)
+            time.sleep(moments.uniform(0, whole_run / 20))
+        else:
+            time.sleep(moments.uniform(0, whole_run / 4))
         process.send_signal(signal.SIGKILL)
         n_killed += process.wait() == -signal.SIGKILL
         if output.exists():  # some run came to its end
@@ -87,7 +93,7 @@ def test_killed_ten_times(photos: Path, tmp_path: Path, monkeypatch: pytest.Monk
                 assert saved["features"].shape == (N_IMAGES, 1280)
         counts.append(n_stored(store))
     assert counts == sorted(counts), "a kill lost stored features"
-    assert len(set(counts)) >= 4, f"the kills came too early to leave something to reuse: {counts}"
+    assert len(set(counts)) >= 3, f"the kills came too early to leave something to reuse: {counts}"
     assert n_killed >= 6, f"the kills came too late, after {counts} images"
     final = subprocess.run(
         command(photos, output, store.path.parent, "lite0"), check=True, capture_output=True, text=True

@@ -54,8 +54,8 @@ def _fixed(
     X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings
 ) -> FixedSGC:
     kernels = TorchKernels(graph, 1, X.shape[1], X.device)
-    scale = kernels.count.rsqrt()[None, :, None]
-    diffused = X[None]
+    scale = kernels.count.rsqrt()[:, None, None]
+    diffused = X.unsqueeze(1)
     for _ in range(settings.hops):
         diffused = kernels.neighbour_sum(diffused * scale) * scale
-    return FixedSGC(diffused[0], kernels.count, replicas, n_classes, settings)
+    return FixedSGC(diffused[:, 0], kernels.count, replicas, n_classes, settings)

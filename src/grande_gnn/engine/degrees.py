@@ -20,7 +20,7 @@ __all__ = ["Degree", "FunctionDegree", "KernelDegree", "build_degree"]
 
 
 class Degree:
-    """δ of (R, n) nodes from H⁽⁰⁾, and the gradient it sends back."""
+    """δ of every node, (n, R), from H⁽⁰⁾, (n, R, c), and the gradient it sends back."""
 
     def forward(self, H: Tensor) -> Tensor:
         raise NotImplementedError
@@ -38,14 +38,14 @@ class KernelDegree(Degree):
         sigmas = [1.0 if isinstance(r.degree, str) else float(r.degree) for r in replicas]  # type: ignore[arg-type]
         self.sigma = torch.tensor(sigmas, device=kernels.device)
         uses = [not isinstance(r.degree, str) for r in replicas]
-        self.uses = torch.tensor(uses, dtype=torch.float32, device=kernels.device)[:, None]
+        self.uses = torch.tensor(uses, dtype=torch.float32, device=kernels.device)
         self.constant = not any(uses)
 
     def forward(self, H: Tensor) -> Tensor:
         if self.constant:
-            return self.kernels.count.expand(len(H), -1)
+            return self.kernels.count[:, None].expand(-1, H.shape[1])
         s, self._saved = self.kernels.penalty(H, self.sigma)
-        return self.kernels.count + self.uses * s
+        return self.kernels.count[:, None] + self.uses * s
 
     def backward(self, gradient: Tensor) -> Tensor | None:
         if self.constant or self.detach:
@@ -60,11 +60,12 @@ class FunctionDegree(Degree):
         self.functions, self.graph, self.detach = functions, graph, detach
 
     def forward(self, H: Tensor) -> Tensor:
-        self._inputs = [h.detach().clone().requires_grad_() for h in H]
+        n = len(H)
+        self._inputs = [h.clone(memory_format=torch.contiguous_format).requires_grad_() for h in H.unbind(1)]
         with torch.enable_grad():
             self._outputs = [f(h, self.graph) for f, h in zip(self.functions, self._inputs, strict=True)]
         for degree in self._outputs:
-            right = isinstance(degree, Tensor) and degree.shape == (H.shape[1],)
+            right = isinstance(degree, Tensor) and degree.shape == (n,)
             if not right or not bool((degree > 0).all()):
                 got = (
                     f"smallest value {degree.min().item():g}"
@@ -73,19 +74,19 @@ class FunctionDegree(Degree):
                 )
                 raise InvalidInputError(
                     "a degree function must return one positive number a node, as a tensor of shape "
-                    f"({H.shape[1]},); got {' '.join(got.split())[:80]}"
+                    f"({n},); got {' '.join(got.split())[:80]}"
                 )
-        return torch.stack([degree.detach() for degree in self._outputs])
+        return torch.stack([degree.detach() for degree in self._outputs], dim=1)
 
     def backward(self, gradient: Tensor) -> Tensor | None:
         if self.detach or not any(d.requires_grad for d in self._outputs):
             return None
         grads = [
             torch.autograd.grad(d, h, g, allow_unused=True)[0] if d.requires_grad else None
-            for d, h, g in zip(self._outputs, self._inputs, gradient, strict=True)
+            for d, h, g in zip(self._outputs, self._inputs, gradient.unbind(1), strict=True)
         ]
         return torch.stack(
-            [torch.zeros_like(h) if g is None else g for g, h in zip(grads, self._inputs, strict=True)]
+            [torch.zeros_like(h) if g is None else g for g, h in zip(grads, self._inputs, strict=True)], dim=1
         )
 
 

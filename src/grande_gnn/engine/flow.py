@@ -30,30 +30,34 @@ class Flow(Protocol):
 
 
 class TorchFlow:
-    """The diffusion in plain torch, on any device and with any degree."""
+    """The diffusion in plain torch, on any device and with any degree; its own arrays are (n, R, c)."""
 
     def __init__(self, degree: Degree, kernels: TorchKernels, settings: Settings) -> None:
         self.degree, self.kernels = degree, kernels
         self.K, self.alpha = settings.hops, settings.teleport
 
+    @property
+    def delta(self) -> Tensor:
+        return self._delta.T
+
     def forward(self, H: Tensor) -> Tensor:
         """Z = H⁽ᴷ⁾."""
-        H = H.contiguous()
-        self.delta = self.degree.forward(H)
-        self._scale = self.delta.rsqrt().unsqueeze(-1)
+        H = H.transpose(0, 1).contiguous()
+        self._delta = self.degree.forward(H)
+        self._scale = self._delta.rsqrt().unsqueeze(-1)
         self._states = [H]
         for _ in range(self.K):
             moved = self.kernels.neighbour_sum(self._states[-1] * self._scale)
             moved.mul_(self._scale * (1 - self.alpha))
             self._states.append(moved.add_(H, alpha=self.alpha) if self.alpha else moved)
-        return self._states[-1]
+        return self._states[-1].transpose(0, 1)
 
     def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor:
         """∂loss/∂H⁽⁰⁾ from the gradient at the labelled rows; consumes the states of the forward pass."""
         H = self._states[0]
-        G = labelled.scatter(gradient, torch.zeros_like(H))
-        to_head = torch.zeros_like(H)
-        log_scale = torch.zeros_like(self.delta)
+        G, to_head = torch.zeros_like(H), torch.zeros_like(H)
+        labelled.scatter(gradient, G.transpose(0, 1))
+        log_scale = torch.zeros_like(self._delta)
         for k in range(self.K, 0, -1):
             diffused = self._states[k]
             if self.alpha:
@@ -63,7 +67,7 @@ class TorchFlow:
             G = self.kernels.neighbour_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
             log_scale += (G * self._states[k - 1]).sum(-1)
         to_head += G
-        through_degree = self.degree.backward(log_scale.div_(self.delta).mul_(-0.5))
+        through_degree = self.degree.backward(log_scale.div_(self._delta).mul_(-0.5))
         if through_degree is not None:
             to_head += through_degree
-        return to_head
+        return to_head.transpose(0, 1)

@@ -1,8 +1,7 @@
 """The engine's graph operations in plain torch: the reference every other kernel is tested against.
 
-All work on (R, n, c): R replicas on one graph. A few replicas at a time are laid out as one
-block-diagonal sparse matrix, so that one call of the sparse library serves them all while their
-part of H stays in the processor's cache; nothing of size edges × classes is kept.
+Arrays of nodes are (n, R, c): the R replicas of a node lie side by side, so that one pass over the graph moves
+long rows and serves all replicas. Nothing of size edges × classes is kept.
 
 Each undirected edge {a, b}, a < b, is a *pair*; distances are computed once a pair. Self-loops have
 distance 0 and penalty 1 and need no arithmetic.
@@ -11,25 +10,23 @@ distance 0 and penalty 1 and need no arithmetic.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag, pad
 
 from grande_gnn.degree import LOG_PENALTY_CAP
 from grande_gnn.graph import Graph
 
 __all__ = ["TorchKernels", "penalty_rate"]
 
-_CHUNK_BYTES = 8 * 2**20
-"""Size of one chunk of pair differences: about what a core's share of the cache holds."""
+_CHUNK_BYTES = 4 * 2**20
+"""Size of one chunk of pair differences: about what the cache of the cores holds."""
 
 
 class TorchKernels:
-    """Neighbour sums, pair distances and their gradients for R replicas on one graph."""
+    """Neighbour sums, penalties of the pairs and their gradient for R replicas on one graph."""
 
     def __init__(self, graph: Graph, n_replicas: int, n_classes: int, device: torch.device) -> None:
         self.n, self.c, self.R, self.device = graph.n_nodes, n_classes, n_replicas, device
@@ -42,115 +39,83 @@ class TorchKernels:
         order = np.lexsort((rows[~upper], cols[~upper]))  # (b, a) in the order of (a, b)
         lower = np.flatnonzero(~upper)[order]
         pair_of_entry[lower[rows[lower] != cols[lower]]] = np.arange(self.n_pairs)
-        self.pair_of_entry = torch.from_numpy(pair_of_entry).to(device)
-        self.left = torch.from_numpy(rows[upper].astype(np.int64)).to(device)
-        self.right = torch.from_numpy(cols[upper].astype(np.int64)).to(device)
-        self._graph = graph
-        per_replica = max(1, self.n_pairs * n_classes * 4)
-        self.group = max(1, min(n_replicas, _CHUNK_BYTES // per_replica))
-        self._adjacency = {g: self._block_diagonal(g) for g in {self.group, n_replicas % self.group} - {0}}
-        self._incidence = {g: self._incidence_blocks(g, per_replica) for g in self._adjacency}
-
-    # -- sparse structure ---------------------------------------------------------------------------
-
-    def _block_diagonal(self, g: int) -> tuple[Tensor, Tensor]:
-        """Row pointers and columns of g copies of à along the diagonal."""
-        steps = np.arange(g, dtype=np.int64)[:, None]
-        pointers = (self._graph.indptr[:-1] + steps * self._graph.n_edges).ravel()
-        columns = (self._graph.indices + steps * self.n).ravel()
-        index = np.int32 if g * self._graph.n_edges < 2**31 else np.int64
-        ends = np.append(pointers, g * self._graph.n_edges).astype(index)
-        return torch.from_numpy(ends).to(self.device), torch.from_numpy(columns.astype(index)).to(self.device)
-
-    def _incidence_blocks(self, g: int, per_replica: int) -> list[tuple[slice, Tensor]]:
-        """Matrices that turn H into h_a − h_b: g replicas at once, or slices of one replica's pairs."""
-        if self.n_pairs == 0:
-            return []
-        n_slices = 1 if g > 1 else -(-per_replica // _CHUNK_BYTES)
-        edges = np.linspace(0, self.n_pairs, n_slices + 1).astype(np.int64)
-        left, right = self.left.cpu().numpy(), self.right.cpu().numpy()
-        blocks = []
-        for a, b in pairwise(edges):
-            one = sp.csr_matrix(
-                (
-                    np.tile(np.array([1, -1], dtype=np.float32), b - a),
-                    np.stack([left[a:b], right[a:b]], 1).ravel(),
-                    np.arange(0, 2 * (b - a) + 1, 2),
-                ),
-                shape=(b - a, self.n),
-            )
-            blocks.append((slice(int(a), int(b)), _csr(sp.block_diag([one] * g, format="csr"), self.device)))
-        return blocks
-
-    def _groups(self) -> Iterator[slice]:
-        return (slice(a, min(self.R, a + self.group)) for a in range(0, self.R, self.group))
-
-    def _weighted_sum(self, values: Tensor, H: Tensor) -> Tensor:
-        """Σ_i value(q, i) h_i for (g, E) values on the entries of Ã."""
-        g = len(H)
-        if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
-            return self._gathered_sum(values, H)
-        pointers, columns = self._adjacency[g]
-        matrix = _quiet_csr(pointers, columns, values.reshape(-1), (g * self.n, g * self.n))
-        return (matrix @ H.reshape(g * self.n, -1)).view(g, self.n, -1)
-
-    def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
-        """The same by gather and scatter, a few columns at a time."""
-        rows, cols = self._graph.edges(H.device)
-        out = torch.zeros_like(H)
-        width = max(1, 2**28 // (4 * values.numel()))
-        for a in range(0, H.shape[2], width):
-            part = slice(a, a + width)
-            out[..., part].index_add_(1, rows, values.unsqueeze(-1) * H[:, cols, part])
-        return out
-
-    # -- operations -----------------------------------------------------------------------------------
+        index = np.int32 if n_replicas * graph.n_edges < 2**31 else np.int64
+        self.pointers, self.columns, self.pair_of_entry, self.pairs = (
+            torch.from_numpy(array.astype(index)).to(device)
+            for array in (graph.indptr, cols, pair_of_entry, np.stack([rows[upper], cols[upper]], axis=1))
+        )
+        self._blocks: tuple[Tensor, Tensor] | None = None
 
     def neighbour_sum(self, H: Tensor) -> Tensor:
-        """ÃH of every replica; à is symmetric, so this is its own gradient."""
-        out = torch.empty_like(H)
-        for g in self._groups():
-            ones = torch.ones(1, device=self.device).expand(H[g].shape[0], self._graph.n_edges)
-            out[g] = self._weighted_sum(ones, H[g])
-        return out
+        """ÃH of every replica, (n, R, c); à is symmetric, so this is its own gradient."""
+        return self._sum_over_neighbours(self.columns, H.reshape(self.n, -1)).view(H.shape)
 
     def penalty(self, H: Tensor, sigma: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """s(q) of every node, and what its gradient needs: (∂s/∂ρ² without the mean, pair-wise)."""
+        """s(q) of every node, (n, R), and what its gradient needs: ∂s/∂ρ² of the pairs without the mean, and H."""
         square = self._squared_distances(H)
         # min ρ = 0 because of the self-loops, so ρ′² = ρ²/max ρ²; no edge at all, or all equal: ρ′ = 0.
-        largest = square.amax(1, keepdim=True) if self.n_pairs else square.new_zeros(self.R, 1)
-        rate = penalty_rate(largest, sigma[:, None])
-        exponent = square * rate
+        largest = square.amax(0) if self.n_pairs else square.new_zeros(self.R)
+        rate = penalty_rate(largest, sigma)
+        exponent = square.mul_(rate)
         inverse_kernel = exponent.clamp_max(LOG_PENALTY_CAP).exp_()
-        s = torch.empty(self.R, self.n, device=self.device)
-        for g in self._groups():
-            entries = _pad(inverse_kernel[g], 1.0)[:, self.pair_of_entry]
-            s[g] = self._weighted_sum(entries, H.new_ones(len(entries), self.n, 1)).squeeze(-1)
+        s = self._sum_over_neighbours(self.pair_of_entry, pad(inverse_kernel, (0, 0, 0, 1), value=1.0))
         slope = inverse_kernel.mul_(rate).masked_fill_(exponent > LOG_PENALTY_CAP, 0.0)
-        return s.div_(self.count), (slope, H)
+        return s.div_(self.count[:, None]), (slope, H)
 
     def penalty_gradient(self, saved: tuple[Tensor, Tensor], gradient: Tensor) -> Tensor:
         """∂loss/∂H from ∂loss/∂s: with w = ∂loss/∂ρ² of each pair, 2(diag(w1) − w)H, a Laplacian."""
         slope, H = saved
-        share = gradient / self.count
-        weight = slope.mul_(share[:, self.left] + share[:, self.right]).mul_(2)
-        out = torch.empty_like(H)
-        for g in self._groups():
-            entries = _pad(weight[g], 0.0)[:, self.pair_of_entry]
-            with_ones = torch.cat([H[g], H.new_ones(len(entries), self.n, 1)], dim=2)
-            moved = self._weighted_sum(entries, with_ones)
-            torch.addcmul(-moved[..., :-1], moved[..., -1:], H[g], out=out[g])
-        return out
+        share = gradient / self.count[:, None]
+        left, right = self.pairs.unbind(1)
+        both_ends = share.index_select(0, left).add_(share.index_select(0, right))
+        weight = pad(slope.mul_(both_ends).mul_(2), (0, 0, 0, 1))  # nothing flows along a self-loop
+        total = self._sum_over_neighbours(self.pair_of_entry, weight)
+        moved = self._weighted_sum(weight.index_select(0, self.pair_of_entry), H)
+        return torch.mul(total.unsqueeze(-1), H).sub_(moved)
 
     def _squared_distances(self, H: Tensor) -> Tensor:
-        """ρ² of every pair, (R, pairs)."""
-        out = torch.empty(self.R, self.n_pairs, device=self.device)
-        for g in self._groups():
-            flat = H[g].reshape(-1, self.c)
-            for pairs, incidence in self._incidence[H[g].shape[0]]:
-                difference = incidence @ flat
-                out[g, pairs] = difference.square_().sum(1).view(out[g, pairs].shape)
+        """ρ² of every pair, (pairs, R), a few pairs at a time."""
+        rows = H.reshape(self.n, -1)
+        out = torch.empty(self.n_pairs, self.R, device=self.device)
+        chunk = max(1, min(self.n_pairs, _CHUNK_BYTES // (4 * rows.shape[1])))
+        signs = torch.tensor([1.0, -1.0], device=self.device).expand(chunk, 2).contiguous()
+        for a in range(0, self.n_pairs, chunk):
+            pairs = self.pairs[a : a + chunk]
+            difference = embedding_bag(pairs, rows, mode="sum", per_sample_weights=signs[: len(pairs)])
+            torch.sum(difference.square_().view(len(pairs), self.R, self.c), -1, out=out[a : a + chunk])
         return out
+
+    def _sum_over_neighbours(self, members: Tensor, table: Tensor) -> Tensor:
+        """Σ of ``table[members[e]]`` over the entries e of each row of Ã: the fastest such sum torch has."""
+        return embedding_bag(members, table, self.pointers, mode="sum", include_last_offset=True)
+
+    def _weighted_sum(self, values: Tensor, H: Tensor) -> Tensor:
+        """Σ_i value(q, i) h_i of every replica for (entries, R) values, as (n, R, c)."""
+        if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
+            return self._gathered_sum(values, H)
+        pointers, columns = self._block_diagonal()
+        side = self.R * self.n
+        matrix = _quiet_csr(pointers, columns, values.T.reshape(-1), (side, side))
+        return (matrix @ H.transpose(0, 1).reshape(side, -1)).view(self.R, self.n, -1).transpose(0, 1)
+
+    def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
+        """The same by gather and scatter, a few replicas at a time."""
+        rows = torch.repeat_interleave(self.pointers.diff())
+        out = torch.zeros_like(H)
+        width = max(1, 2**28 // (4 * max(1, values.shape[0] * self.c)))
+        for a in range(0, self.R, width):
+            part = slice(a, a + width)
+            out[:, part].index_add_(0, rows, values[:, part, None] * H[:, part].index_select(0, self.columns))
+        return out
+
+    def _block_diagonal(self) -> tuple[Tensor, Tensor]:
+        """Row pointers and columns of R copies of à along the diagonal."""
+        if self._blocks is None:
+            copies = torch.arange(self.R, dtype=self.pointers.dtype, device=self.device)[:, None]
+            n_edges = self.pointers[-1:]
+            pointers = torch.cat([(self.pointers[:-1] + copies * n_edges).flatten(), self.R * n_edges])
+            self._blocks = pointers, (self.columns + copies * self.n).flatten()
+        return self._blocks
 
 
 def penalty_rate(largest: Tensor, sigma: Tensor) -> Tensor:
@@ -159,17 +124,6 @@ def penalty_rate(largest: Tensor, sigma: Tensor) -> Tensor:
     The bound touches only distances below 10⁻¹¹, and keeps rate · 10¹² within float32.
     """
     return torch.where(largest > 0, 1 / (largest * sigma), 0.0).clamp_max(1e24)
-
-
-def _pad(values: Tensor, loop: float) -> Tensor:
-    """Append the value of the self-loops as one more pair."""
-    return torch.nn.functional.pad(values, (0, 1), value=loop)
-
-
-def _csr(matrix: sp.csr_matrix, device: torch.device) -> Tensor:
-    pointers = torch.from_numpy(matrix.indptr.astype(np.int32))
-    columns = torch.from_numpy(matrix.indices.astype(np.int32))
-    return _quiet_csr(pointers, columns, torch.from_numpy(matrix.data), matrix.shape).to(device)
 
 
 def _quiet_csr(pointers: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from grande_gnn.engine.build import build_model, is_fixed
 from grande_gnn.engine.cuda.launch import LaunchFree
-from grande_gnn.engine.memory import Sizes, replicas_that_fit
+from grande_gnn.engine.memory import Sizes, keep_freed_memory, replicas_that_fit
 from grande_gnn.engine.models import Model
 from grande_gnn.engine.plan import Outcome, Replica, Settings
 from grande_gnn.errors import InvalidInputError
@@ -43,6 +43,8 @@ def train(
     check_integer(n_classes, name="n_classes", low=1)
     _check_replicas(replicas, len(X), graph, n_classes)
     device = resolve_device(settings.device)
+    if device.type == "cpu":
+        keep_freed_memory()
     with _precision(settings.precision), torch.no_grad():
         tensor = torch.from_numpy(X).to(device)
         outcomes: list[Outcome | None] = [None] * len(replicas)

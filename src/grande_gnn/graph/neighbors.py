@@ -23,9 +23,6 @@ __all__ = ["pair_distances", "ranked_lists"]
 _MARGIN = 16
 """Candidates kept beyond the list, so that most near-ties at its end are settled at once."""
 
-_BLOCK_BYTES = 256 * 2**20
-"""Default working memory of one block of rows."""
-
 
 def ranked_lists(
     features: ArrayLike,
@@ -33,7 +30,7 @@ def ranked_lists(
     *,
     method: str = "exact",
     device: str = "cpu",
-    block_bytes: int = _BLOCK_BYTES,
+    block_bytes: int | None = None,
 ) -> NDArray[np.int32]:
     """The ``n_neighbors`` nearest samples of each sample, itself first; at most all samples.
 
@@ -44,7 +41,7 @@ def ranked_lists(
     method : ``"exact"`` (blocked matrix products) or ``"balltree"`` (scikit-learn's BallTree, as
         in the paper; the same lists, slower above about 30 features).
     device : where the products run, ``"cpu"`` or ``"cuda"``.
-    block_bytes : working memory; the lists do not depend on it.
+    block_bytes : working memory, None = 256 MiB, or a few GiB of a GPU; the lists do not depend on it.
 
     Examples
     --------
@@ -55,7 +52,15 @@ def ranked_lists(
     length = min(check_integer(n_neighbors, name="n_neighbors", low=1), len(X))
     if check_choice(method, ("exact", "balltree"), name="method") == "balltree":
         return _balltree_lists(X, length)
-    return _exact_lists(X, length, torch.device(device), block_bytes)
+    on = torch.device(device)
+    return _exact_lists(X, length, on, block_bytes or _default_block_bytes(on))
+
+
+def _default_block_bytes(device: torch.device) -> int:
+    """A modest block; on a GPU a larger one, since every block reads all features again."""
+    if device.type != "cuda":
+        return 256 * 2**20
+    return min(4 * 2**30, torch.cuda.mem_get_info(device)[0] // 4)
 
 
 def _exact_lists(

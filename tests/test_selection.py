@@ -14,11 +14,11 @@ from grande_gnn.selection import (
     PAPER,
     Choice,
     HeldOut,
+    _ahead_of_the_first,
     _winner,
     choose,
     held_out_folds,
     hold_out,
-    mean_agreement,
 )
 
 QUICK = Settings(device="cpu", epochs=30)
@@ -70,10 +70,26 @@ def test_held_out_predictions_never_see_the_label():
     assert not np.allclose(honest[~mine], lied[~mine], atol=1e-3)
 
 
-def test_agreement_counts_all_pairs():
-    a, b, c = np.array([0, 1]), np.array([0, 2]), np.array([0, 1])
-    assert mean_agreement([a, b, c]) == pytest.approx((0.5 + 0.5 + 1) / 3)
-    assert mean_agreement([a]) == 1.0
+def test_two_parts_joined_are_the_whole():
+    X, _, codes = blobs()
+    graph, folds = reciprocal_knn_graph(X, 10), held_out_folds(codes)
+    parts = [hold_out(X, graph, codes, part, [0.2], QUICK, 8)[0] for part in (folds[2:], folds[:2])]
+    whole = parts[0].joined(parts[1])
+    assert whole.rows.tolist() == sorted(np.concatenate(folds).tolist())
+    assert (whole.labels == codes[whole.rows]).all()
+    for part in parts:
+        np.testing.assert_array_equal(whole.logits[np.isin(whole.rows, part.rows)], part.logits)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"), [([1, 0.9, 0.8], [0]), ([0.8, 0.8], [0]), ([0.8, 0.7, 0.9], [0, 2])]
+)
+def test_only_a_rival_that_is_ahead_is_measured_on_all_folds(scores, expected):
+    def held(score):
+        right = np.arange(10) < 10 * score
+        return HeldOut(np.arange(10), np.zeros(10, dtype=np.int64), np.eye(2)[(~right).astype(int)])
+
+    assert _ahead_of_the_first([held(score) for score in scores]) == expected
 
 
 def test_the_favourite_gives_way_only_to_the_clearly_better():

@@ -30,7 +30,7 @@ from grande_gnn.confidence import (
 from grande_gnn.engine import Replica, train
 from grande_gnn.files import write_atomically
 from grande_gnn.inductive import last_listed_distance, softmax
-from grande_gnn.selection import HeldOut, held_out_folds, hold_out, mean_agreement
+from grande_gnn.selection import HeldOut, held_out_folds, hold_out
 from grande_gnn.validation import encode_labels
 
 __all__ = ["COLUMNS", "Labelling", "label_features", "label_new_features", "write_predictions"]
@@ -129,8 +129,8 @@ def _agreement_of_halves(
         known[half] = -1
         replicas.append(Replica(known, clf._degree_spec(), 0, f, clf.hidden))
     inputs = clf._normalizer.transform(features)
-    outcomes = train(inputs, clf.graph_, replicas, len(clf.classes_), clf._settings(clf._seed()))
-    return mean_agreement([outcome.predictions[codes < 0] for outcome in outcomes])
+    one, other = train(inputs, clf.graph_, replicas, len(clf.classes_), clf._settings(clf._seed()))
+    return float(np.mean((one.predictions == other.predictions)[codes < 0]))
 
 
 def label_new_features(

@@ -2,9 +2,10 @@
 
 All samples stay in the graph; the labels of one fold at a time are hidden, and the candidates are replicas of
 one batch. First every graph and normalisation is screened with SGC, which is cheap; then the best of them and the
-standing favourite are confirmed with the final model. The favourite — the choice that did best on the data
-measured for this package — gives way only to a candidate that is clearly better, because a few labels make
-noisy scores. The held-out predictions of the winner serve to calibrate its confidence.
+standing favourite with each σ meet in the final model on half of the folds, and the favourite and a rival that
+is ahead of it on all. The favourite — the choice that did best on the data measured for this package — gives way
+only to a candidate that is clearly better, because a few labels make noisy scores. The held-out predictions of the
+winner serve to calibrate its confidence.
 """
 
 from __future__ import annotations
@@ -84,29 +85,31 @@ SIGMAS = (0.2, 0.5)
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Logits of each labelled sample from a training that did not know its label.
-
-    ``agreement`` is how often two of these trainings give an unlabelled sample the same label.
-    """
+    """Logits of labelled samples, each from a training that did not know its label."""
 
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
     logits: NDArray[np.float64]
-    agreement: float = 1.0
 
     @property
     def hits(self) -> NDArray[np.float64]:
         """1 where the held-out prediction is right, else 0."""
         return (self.logits.argmax(axis=1) == self.labels).astype(np.float64)
 
+    def joined(self, other: HeldOut) -> HeldOut:
+        """Both, in the order of the rows."""
+        rows = np.concatenate([self.rows, other.rows])
+        order = np.argsort(rows)
+        labels = np.concatenate([self.labels, other.labels])[order]
+        return HeldOut(rows[order], labels, np.concatenate([self.logits, other.logits])[order])
+
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The choice, how it was made, and its held-out predictions (``None`` when there were too few labels)."""
+    """The choice, its held-out predictions (``None`` when there were too few labels), and how it was made."""
 
     choice: Choice
     held_out: HeldOut | None
-    scores: list[tuple[Choice, float]]
     note: str
 
 
@@ -146,15 +149,8 @@ def hold_out(
         for fold, outcome in zip(folds, mine, strict=True):
             assert outcome.logits is not None  # keep_models=True
             logits[fold] = outcome.logits[fold]
-        agreement = mean_agreement([outcome.predictions[codes < 0] for outcome in mine])
-        results.append(HeldOut(rows, codes[rows], logits[rows], agreement))
+        results.append(HeldOut(rows, codes[rows], logits[rows]))
     return results
-
-
-def mean_agreement(predictions: Sequence[NDArray[np.int64]]) -> float:
-    """How often two predictions of the same samples agree, over all pairs; 1 when there is nothing to compare."""
-    pairs = [np.mean(a == b) for i, a in enumerate(predictions) for b in predictions[:i] if len(a)]
-    return float(np.mean(pairs)) if pairs else 1.0
 
 
 class _Bench:
@@ -201,35 +197,51 @@ def choose(
             f"({choice})"
         )
         logger.warning(note)
-        return Selection(choice, None, [], note)
+        return Selection(choice, None, note)
     bench = _Bench(X, str(resolve_device(settings.device)))
     screened = _distinct(wanted.fill(candidate) for candidate in SCREENED)
     favourite = wanted.fill(FAVOURITE)
     sigmas = SIGMAS if wanted.sigma == AUTO and degree == "grande" else (float(favourite.sigma),)
-    n_final = len(folds) * (len(sigmas) + (len(screened) > 1))
+    half, rest = folds[: len(folds) // 2], folds[len(folds) // 2 :]
+    n_met = len(sigmas) + (len(screened) > 1)
     logger.warning(
-        "choosing settings by %d-fold cross-validation: %d small and %d full trainings, side by side",
-        len(folds), (len(screened) - 1) * len(folds) if len(screened) > 2 else 0, n_final,
-    )  # fmt: skip
+        "choosing settings by %d-fold cross-validation: %d small and at most %d full trainings",
+        len(folds),
+        (len(screened) - 1) * len(folds) if len(screened) > 2 else 0,
+        len(half) * n_met + len(rest) * min(2, n_met),
+    )
 
-    def measured(choice: Choice, model: Settings, values: Sequence[float]) -> list[HeldOut]:
+    def measured(choice: Choice, folds: list[NDArray[np.int64]], model: Settings = settings) -> HeldOut:
+        return _measured(choice, [float(choice.sigma)], folds, model)[0]
+
+    def _measured(
+        choice: Choice, values: Sequence[float], folds: list[NDArray[np.int64]], model: Settings
+    ) -> list[HeldOut]:
         specs: list[DegreeSpec] = [v if degree == "grande" else "centrality" for v in values]
         return hold_out(bench.inputs(choice), bench.graph(choice), codes, folds, specs, model, hidden)
 
-    challenger = _best_other(
-        screened, favourite, lambda c: measured(c, replace(settings, model="sgc"), [0.2])[0]
-    )
-    results = measured(favourite, settings, sigmas)
-    confirmed = [(replace(favourite, sigma=v), r) for v, r in zip(sigmas, results, strict=True)]
+    screening = replace(settings, model="sgc")
+    challenger = _best_other(screened, favourite, lambda c: measured(c, folds, screening))
+    met = [replace(favourite, sigma=v) for v in sigmas]
+    first_half = _measured(favourite, sigmas, half, settings)
     if challenger is not None:
-        confirmed.append((challenger, measured(challenger, settings, [float(challenger.sigma)])[0]))
+        met.append(challenger)
+        first_half.append(measured(challenger, half))
+    ahead = _ahead_of_the_first(first_half)
+    confirmed = [(met[i], first_half[i].joined(measured(met[i], rest))) for i in ahead]
     winner, result = _winner(confirmed)
-    scores = [(c, float(r.hits.mean())) for c, r in confirmed]
     note = (
         f"chosen by {len(folds)}-fold cross-validation of the {len(result.rows)} labelled samples: {winner}"
     )
     logger.info(note)
-    return Selection(winner, result, scores, note)
+    return Selection(winner, result, note)
+
+
+def _ahead_of_the_first(results: Sequence[HeldOut]) -> list[int]:
+    """The first, and the best if that is another."""
+    scores = [result.hits.mean() for result in results]
+    best = int(np.argmax(scores))
+    return [0] if best == 0 else [0, best]
 
 
 def _distinct(choices: Iterable[Choice]) -> list[Choice]:

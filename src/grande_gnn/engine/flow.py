@@ -1,8 +1,9 @@
 """From the head's output to logits and back: degree, then K hops. The reference, in plain torch.
 
-With P = Â, H⁽ᵏ⁾ = (1 − α)PH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ and G the gradient at H⁽ᵏ⁾, each hop sends P(1 − α)G to
-H⁽ᵏ⁻¹⁾ and αG to H⁽⁰⁾. As P = diag(d) Ã diag(d), its part of ∂loss/∂(log d) is the row sum of
-(1 − α)G ⊙ PH⁽ᵏ⁻¹⁾ + P(1 − α)G ⊙ H⁽ᵏ⁻¹⁾, and log d = −½ log δ.
+With P = Â, H⁽ᵏ⁾ = (1 − α)PH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ and G⁽ᵏ⁾ the gradient that arrives at H⁽ᵏ⁾ along the hops, each hop sends
+G⁽ᵏ⁻¹⁾ = (1 − α)PG⁽ᵏ⁾ to H⁽ᵏ⁻¹⁾ and αG⁽ᵏ⁾ to H⁽⁰⁾. As P = diag(d) Ã diag(d), its part of ∂loss/∂(log d) is the row sum of
+G⁽ᵏ⁾ ⊙ (1 − α)PH⁽ᵏ⁻¹⁾ + G⁽ᵏ⁻¹⁾ ⊙ H⁽ᵏ⁻¹⁾, and log d = −½ log δ. The first product is G⁽ᵏ⁾ ⊙ (H⁽ᵏ⁾ − αH⁽⁰⁾), so all hops
+together need only G⁽ᵏ⁾ ⊙ H⁽ᵏ⁾, once for each end of the hops and twice between, less the sum of the αG⁽ᵏ⁾ times H⁽⁰⁾.
 """
 
 from __future__ import annotations
@@ -54,18 +55,16 @@ class TorchFlow:
 
     def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor:
         """∂loss/∂H⁽⁰⁾ from the gradient at the labelled rows; consumes the states of the forward pass."""
-        H = self._states[0]
-        G, to_head = torch.zeros_like(H), torch.zeros_like(H)
+        states = self._states
+        G, to_head = torch.zeros_like(states[0]), torch.zeros_like(states[0])
         labelled.scatter(gradient, G.transpose(0, 1))
         log_scale = torch.zeros_like(self._delta)
         for k in range(self.K, 0, -1):
-            diffused = self._states[k]
-            if self.alpha:
-                to_head.add_(G, alpha=self.alpha)
-                diffused.sub_(H, alpha=self.alpha)  # (1 − α)PH⁽ᵏ⁻¹⁾; H⁽ᵏ⁾ itself is no longer needed
-            log_scale += diffused.mul_(G).sum(-1)
+            to_head.add_(G, alpha=self.alpha)
+            log_scale.add_(states[k].mul_(G).sum(-1), alpha=1 if k == self.K else 2)
             G = self.kernels.neighbour_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
-            log_scale += (G * self._states[k - 1]).sum(-1)
+        if self.K:
+            log_scale += ((G - to_head) * states[0]).sum(-1)
         to_head += G
         through_degree = self.degree.backward(log_scale.div_(self._delta).mul_(-0.5))
         if through_degree is not None:

@@ -38,7 +38,8 @@ MAY_IMPORT = {
     "labelling": {"classifier", "confidence", "engine", "graph", "inductive", "selection"},
     "exports": {"labelling"},
     "nn": {"degree", "propagation", "graph"},
-    "images": set(),
+    "ray_cluster": set(),
+    "images": {"ray_cluster"},
     "baselines": {"degree", "graph", "engine", "classifier"},
     "report": {"confidence", "graph", "images"},
 }

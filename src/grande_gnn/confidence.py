@@ -29,7 +29,7 @@ __all__ = [
     "estimate_accuracy",
     "fit_offset",
     "fit_temperature",
-    "outlier_scores",
+    "outlier_limit",
     "reliability_bins",
     "suspicious_labels",
     "wilson_interval",
@@ -154,18 +154,16 @@ def reliability_bins(
     return bins
 
 
-def outlier_scores(distances: Float) -> tuple[Float, NDArray[np.bool_]]:
-    """A score in [0, 1] of how far each sample is from its neighbours (1 = farthest), and who is an outlier.
+def outlier_limit(distances: Float) -> float:
+    """The distance to a near neighbour from which on a sample is far from everything.
 
-    ``distances`` are to a near neighbour. On a log scale, whoever lies three interquartile ranges above the third
-    quartile is far from everything.
+    On a log scale: three interquartile ranges above the third quartile. Infinite where distances are.
     """
+    if not np.isfinite(distances).all():
+        return np.inf
     logs = np.log(np.maximum(distances, 1e-12))
-    order = np.argsort(np.argsort(logs, kind="stable"), kind="stable")
-    score = order / max(1, len(logs) - 1)
     first, third = np.quantile(logs, [0.25, 0.75])
-    spread = max(float(third - first), 1e-9)
-    return score, logs > third + OUTLIER_SPREAD * spread
+    return float(np.exp(third + OUTLIER_SPREAD * max(float(third - first), 1e-9)))
 
 
 def suspicious_labels(held_out: HeldOut, calibration: Calibration) -> list[tuple[int, int, float]]:

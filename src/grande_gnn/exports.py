@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +13,7 @@ from grande_gnn.errors import OutputExistsError
 from grande_gnn.files import write_atomically
 from grande_gnn.labelling import Labelling
 
-__all__ = ["copy_to_class_folders", "write_label_studio"]
+__all__ = ["check_copies", "copy_to_class_folders", "write_label_studio"]
 
 
 def write_label_studio(path: str | Path, result: Labelling, root: Path) -> None:
@@ -27,7 +28,9 @@ def write_label_studio(path: str | Path, result: Labelling, root: Path) -> None:
     ):
         place = str((root / file).resolve()).lstrip("/")
         choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [label]}}
-        task: dict[str, object] = {"data": {"image": f"/data/local-files/?d={quote(place)}", "file": file}}
+        task: dict[str, object] = {
+            "data": {"image": f"/data/local-files/?d={quote(os.fsencode(place))}", "file": file}
+        }
         if given:
             task["annotations"] = [{"result": [choice]}]
         task["predictions"] = [
@@ -38,15 +41,30 @@ def write_label_studio(path: str | Path, result: Labelling, root: Path) -> None:
     write_atomically(path, lambda out: out.write(text.encode("utf-8")))
 
 
-def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
-    """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused."""
+def check_copies(folder: str | Path) -> Path:
+    """Refuse a place for the copies that has files already."""
     target = Path(folder)
-    if target.exists() and any(target.iterdir()):
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise OutputExistsError(
-            f"the folder for the copies must be new or empty; got {target}, which has files"
+            f"the folder for the copies must be new or empty: name another; got {target}, which has files"
         )
+    return target
+
+
+def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
+    """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused.
+
+    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number.
+    """
+    target = check_copies(folder)
+    taken: set[str] = set()
     for file, label in zip(result.files, result.labels, strict=True):
-        place = target / folder_name(label) / file.replace("/", "_")
+        name = Path(file.replace("/", "_"))
+        place, number = target / folder_name(label) / name, 1
+        while str(place).casefold() in taken:
+            number += 1
+            place = place.with_name(f"{name.stem}_{number}{name.suffix}")
+        taken.add(str(place).casefold())
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / file, place)
     return len(result.files)

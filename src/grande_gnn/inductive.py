@@ -26,7 +26,7 @@ from grande_gnn.engine import DegreeSpec
 from grande_gnn.graph import Graph
 from grande_gnn.graph.neighbors import pair_distances
 
-__all__ = ["FrozenModel", "Joins", "join", "last_listed_distance", "softmax"]
+__all__ = ["FrozenModel", "Joins", "distances_to", "join", "last_listed_distance", "softmax"]
 
 Float = NDArray[np.float64]
 
@@ -52,6 +52,17 @@ def last_listed_distance(X: NDArray[np.float32], lists: NDArray[np.int32], n_nei
         return np.full(len(X), np.inf)
     last = torch.from_numpy(lists[:, n_neighbors - 1].astype(np.int64))
     return pair_distances(torch.from_numpy(X), torch.arange(len(X)), last).numpy()
+
+
+def distances_to(new: NDArray[np.float32], fitted: NDArray[np.float32], nth: int) -> Float:
+    """The distance of each new sample to its nth nearest fitted one; infinity where there are fewer."""
+    if len(fitted) < nth:
+        return np.full(len(new), np.inf)
+    reference = torch.from_numpy(fitted).double()
+    block = max(1, 2**24 // len(fitted))
+    parts = torch.from_numpy(new).double().split(block)
+    found = [torch.cdist(x, reference).kthvalue(nth, dim=1).values for x in parts]
+    return torch.cat(found).numpy() if found else np.empty(0)
 
 
 def join(new: NDArray[np.float32], fitted: NDArray[np.float32], radius: Float, n_neighbors: int) -> Joins:

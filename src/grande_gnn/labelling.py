@@ -1,7 +1,8 @@
 """From features and a few labels to a label, a confidence and flags for every image.
 
-The rows of ``predictions.csv``: a given label is kept and its confidence is what the held-out prediction
-thinks of it; every other image gets the most probable class with its calibrated probability.
+The rows of ``predictions.csv``: a given label is kept, and its confidence is what a model that did not know
+it thinks of it; every other image gets the most probable class with its calibrated probability. The runner-up is the
+most probable other class and the margin the difference to it, below 0 where a given label is contradicted.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from grande_gnn.confidence import (
     estimate_accuracy,
     fit_offset,
     fit_temperature,
-    outlier_scores,
+    outlier_limit,
     reliability_bins,
     suspicious_labels,
     wilson_interval,
 )
-from grande_gnn.engine import Replica, train
+from grande_gnn.engine import Replica, resolve_device, train
 from grande_gnn.files import write_atomically
-from grande_gnn.inductive import last_listed_distance, softmax
+from grande_gnn.graph import ranked_lists
+from grande_gnn.inductive import distances_to, join, last_listed_distance, softmax
 from grande_gnn.selection import HeldOut, held_out_folds, hold_out
 from grande_gnn.validation import encode_labels
 
@@ -38,7 +40,7 @@ __all__ = ["COLUMNS", "Labelling", "label_features", "label_new_features", "writ
 COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
 """The columns of ``predictions.csv``."""
 
-OUTLIER_NEIGHBOUR = 6
+NEAR = 5
 """An image is far from everything when even its fifth neighbour is far."""
 
 
@@ -86,36 +88,43 @@ def label_features(
     held_out = clf.selection_.held_out if clf.selection_ is not None else _held_out(clf, features, codes)
     if held_out is None:
         result = _answers(clf.label_distributions_, clf, list(files), list(given))
-        result.note = "Some class has fewer than 2 labels, so accuracy and confidence could not be checked."
+        result.note = _why_unchecked(codes)
     else:
+        by_temperature = Calibration(fit_temperature(held_out))
         unsure = clf.label_distributions_[codes < 0]
-        calibration = Calibration(fit_temperature(held_out))
-        accuracy = None
+        accuracy, calibration = None, by_temperature
         if len(unsure):
-            confidence = float(calibration.probabilities(unsure).max(axis=1).mean())
-            accuracy = estimate_accuracy(
-                confidence, _agreement_of_halves(clf, features, codes), len(held_out.rows)
-            )
-            calibration = fit_offset(calibration.temperature, unsure, accuracy.value)
-        result = _answers(calibration.probabilities(clf.label_distributions_), clf, list(files), list(given))
+            confidence = float(by_temperature.probabilities(unsure).max(axis=1).mean())
+            agreement = _agreement_of_halves(clf, features, codes)
+            accuracy = estimate_accuracy(confidence, agreement, len(held_out.rows))
+            calibration = fit_offset(by_temperature.temperature, unsure, accuracy.value)
+        known = by_temperature.probabilities(softmax(held_out.logits))
+        probabilities = calibration.probabilities(clf.label_distributions_)
+        probabilities[held_out.rows] = known
+        result = _answers(probabilities, clf, list(files), list(given))
         result.accuracy, result.calibration = accuracy, calibration
-        _use_held_out(result, held_out, clf.classes_.astype(str))
+        names = clf.classes_.astype(str)
+        doubts = suspicious_labels(held_out, by_temperature)
+        result.suspicions = [(row, str(names[c]), p) for row, c, p in doubts]
+        result.bins = reliability_bins(known.max(axis=1), held_out.hits)
+        result.class_accuracy = _by_class(held_out, known, names)
+        result.note = (
+            f"Models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled "
+            "images: the more often they agree, the more often they are right."
+        )
     result.unreached = ~clf.reached_
-    result.out_of_distribution = _far(clf)
+    distances = _near_distances(clf)
+    result.out_of_distribution = distances > outlier_limit(distances)
     return result
 
 
-def _use_held_out(result: Labelling, held_out: HeldOut, names: NDArray[np.str_]) -> None:
-    """What the labelled images say when their own label is hidden."""
-    calibration = Calibration(fit_temperature(held_out))
-    known = calibration.probabilities(softmax(held_out.logits))
-    result.confidence[held_out.rows] = known[np.arange(len(known)), held_out.labels]
-    result.suspicions = [(row, str(names[c]), p) for row, c, p in suspicious_labels(held_out, calibration)]
-    result.bins = reliability_bins(known.max(axis=1), held_out.hits)
-    result.class_accuracy = _by_class(held_out, known, names)
-    result.note = (
-        f"Models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled images: "
-        "the more often they agree, the more often they are right."
+def _why_unchecked(codes: NDArray[np.int64]) -> str:
+    """Why there are no held-out predictions, and what to do."""
+    if codes.max() == 0:
+        return "Only one class is labelled, so every image gets it: label some images of another class too."
+    return (
+        "Some class has fewer than 2 labels, so accuracy and confidence could not be checked: label one more image of "
+        "each such class."
     )
 
 
@@ -138,21 +147,32 @@ def label_new_features(
 ) -> Labelling:
     """Labels of new images from a fitted classifier; nothing is trained."""
     probabilities = calibration.probabilities(clf.predict_proba(features))
-    return _answers(probabilities, clf, list(files), [""] * len(files))
+    result = _answers(probabilities, clf, list(files), [""] * len(files))
+    fitted, new = (clf._normalizer.transform(X) for X in (clf._X, features))
+    joins = join(new, fitted, clf._radii(fitted), int(clf.choice_.n_neighbors))
+    result.unreached = joins.sum_over(clf.reached_[joins.fitted].astype(np.float64)) == 0
+    result.out_of_distribution = distances_to(new, fitted, NEAR) > outlier_limit(_near_distances(clf))
+    result.note = "The accuracy was estimated when the model was made; it holds for images like those."
+    return result
 
 
 def _answers(p: NDArray[np.float64], clf: GrandeClassifier, files: list[str], given: list[str]) -> Labelling:
-    names = clf.classes_.astype(str)
-    order = np.argsort(-p, axis=1, kind="stable")
+    """Labels from probabilities: the given one or the most probable, then the best of the others."""
+    names = clf.classes_.astype(str).tolist()
+    code = {name: c for c, name in enumerate(names)}
     rows = np.arange(len(p))
-    best = p[rows, order[:, 0]]
-    several = p.shape[1] > 1
-    second = p[rows, order[:, 1]] if several else np.zeros(len(p))
-    found = names[order[:, 0]]
-    others = [str(names[c]) for c in order[:, 1]] if several else [""] * len(p)
-    labels = [label or str(f) for label, f in zip(given, found, strict=True)]
+    first = np.array([code[label] if label else -1 for label in given], dtype=np.int64)
+    first = np.where(first < 0, p.argmax(axis=1), first)
+    others = p.copy()
+    others[rows, first] = -1.0
+    second = others.argmax(axis=1)
+    several = len(names) > 1
+    margin = p[rows, first] - p[rows, second] if several else p[rows, first]
     nothing = np.zeros(len(p), dtype=bool)
-    return Labelling(files, labels, best, others, best - second, given, nothing, nothing.copy())
+    return Labelling(
+        files, [names[c] for c in first], p[rows, first], [names[c] if several else "" for c in second],
+        margin, given, nothing, nothing.copy(),
+    )  # fmt: skip
 
 
 def _held_out(
@@ -167,12 +187,11 @@ def _held_out(
     return hold_out(inputs, clf.graph_, codes, folds, [spec], settings, clf.hidden)[0]
 
 
-def _far(clf: GrandeClassifier) -> NDArray[np.bool_]:
-    from grande_gnn.graph import ranked_lists
-
+def _near_distances(clf: GrandeClassifier) -> NDArray[np.float64]:
+    """How far each fitted image is from its fifth neighbour."""
     inputs = clf._normalizer.transform(clf._X)
-    lists = ranked_lists(inputs, OUTLIER_NEIGHBOUR)
-    return outlier_scores(last_listed_distance(inputs, lists, OUTLIER_NEIGHBOUR))[1]
+    lists = ranked_lists(inputs, NEAR + 1, device=str(resolve_device(clf.device)))
+    return last_listed_distance(inputs, lists, NEAR + 1)
 
 
 def _by_class(

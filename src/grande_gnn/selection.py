@@ -1,11 +1,11 @@
 """Choosing graph, neighbours, normalisation and σ by cross-validation inside the labelled samples.
 
-All samples stay in the graph; the labels of one fold at a time are hidden, and the candidates are replicas of
-one batch. First every graph and normalisation is screened with SGC, which is cheap; then the best of them and the
-standing favourite with each σ meet in the final model on half of the folds, and the favourite and a rival that
-is ahead of it on all. The favourite — the choice that did best on the data measured for this package — gives way
-only to a candidate that is clearly better, because a few labels make noisy scores. The held-out predictions of the
-winner serve to calibrate its confidence.
+All samples stay in the graph; the labels of one fold at a time are hidden, and a candidate's folds and σ's are
+replicas of one batch. First a few graphs and normalisations are screened with SGC, which is cheap; then the best of
+them and the standing favourite with each σ meet in the final model on half of the folds, and the favourite and a
+rival that is ahead of it on all. The favourite — the choice that did best on the data measured for this package —
+gives way only to a candidate that is clearly better, because a few labels make noisy scores. The held-out
+predictions of the winner serve to calibrate its confidence.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,9 +75,13 @@ FAVOURITE = Choice("dgcg", 40, "center-l2", 0.2)
 """What did best on the data measured for this package."""
 
 SCREENED = [
-    Choice(graph, k, normalize, 0.2)
-    for (graph, k), normalize in product((("dgcg", 40), ("reciprocal", 40)), ("center-l2", "none"))
+    FAVOURITE,
+    Choice("dgcg", 20, "center-l2", 0.2),
+    Choice("dgcg", 40, "none", 0.2),
+    Choice("reciprocal", 40, "center-l2", 0.2),
+    PAPER,
 ]
+"""What SGC tries first."""
 SIGMAS = (0.2, 0.5)
 """σ = 0.2 is the paper's; features on which it collapses (ViT in the paper's Table 1) want a larger one."""
 
@@ -131,8 +134,13 @@ def hold_out(
     degrees: Sequence[DegreeSpec],
     settings: Settings,
     hidden: int | None,
+    *,
+    first: int = 0,
 ) -> list[HeldOut]:
-    """Held-out logits for each degree: one replica a degree and fold, all in one batch."""
+    """Held-out logits for each degree: one replica a degree and fold, all in one batch.
+
+    ``first`` is the number of the first of ``folds``, from which its initial weights are drawn.
+    """
     rows = np.sort(np.concatenate(folds))
     masked = []
     for fold in folds:
@@ -140,7 +148,9 @@ def hold_out(
         known[fold] = -1
         masked.append(known)
     n_classes = int(codes.max()) + 1
-    replicas = [Replica(known, degree, 0, f, hidden) for degree in degrees for f, known in enumerate(masked)]
+    replicas = [
+        Replica(known, degree, 0, f, hidden) for degree in degrees for f, known in enumerate(masked, first)
+    ]
     outcomes = train(X, graph, replicas, n_classes, settings, keep_models=True)
     results = []
     for d in range(len(degrees)):
@@ -192,43 +202,43 @@ def choose(
     folds = held_out_folds(codes)
     if not folds:
         choice = wanted.fill(PAPER)
-        note = (
-            "some class has fewer than 2 labels, so nothing could be cross-validated: the paper's settings are used "
-            f"({choice})"
-        )
+        why = "only one class is labelled" if codes.max() == 0 else "some class has fewer than 2 labels"
+        note = f"{why}, so nothing could be cross-validated: the paper's settings are used ({choice})"
         logger.warning(note)
         return Selection(choice, None, note)
     bench = _Bench(X, str(resolve_device(settings.device)))
     screened = _distinct(wanted.fill(candidate) for candidate in SCREENED)
     favourite = wanted.fill(FAVOURITE)
     sigmas = SIGMAS if wanted.sigma == AUTO and degree == "grande" else (float(favourite.sigma),)
-    half, rest = folds[: len(folds) // 2], folds[len(folds) // 2 :]
+    middle = len(folds) // 2
+    all_folds, half, rest = slice(0, None), slice(0, middle), slice(middle, None)
     n_met = len(sigmas) + (len(screened) > 1)
     logger.warning(
         "choosing settings by %d-fold cross-validation: %d small and at most %d full trainings",
         len(folds),
         (len(screened) - 1) * len(folds) if len(screened) > 2 else 0,
-        len(half) * n_met + len(rest) * min(2, n_met),
+        middle * n_met + (len(folds) - middle) * min(2, n_met),
     )
 
-    def measured(choice: Choice, folds: list[NDArray[np.int64]], model: Settings = settings) -> HeldOut:
-        return _measured(choice, [float(choice.sigma)], folds, model)[0]
-
-    def _measured(
-        choice: Choice, values: Sequence[float], folds: list[NDArray[np.int64]], model: Settings
+    def measured(
+        choice: Choice, values: Sequence[float], part: slice, model: Settings = settings
     ) -> list[HeldOut]:
         specs: list[DegreeSpec] = [v if degree == "grande" else "centrality" for v in values]
-        return hold_out(bench.inputs(choice), bench.graph(choice), codes, folds, specs, model, hidden)
+        inputs, graph = bench.inputs(choice), bench.graph(choice)
+        return hold_out(inputs, graph, codes, folds[part], specs, model, hidden, first=part.start)
+
+    def measured_once(choice: Choice, part: slice, model: Settings = settings) -> HeldOut:
+        return measured(choice, [float(choice.sigma)], part, model)[0]
 
     screening = replace(settings, model="sgc")
-    challenger = _best_other(screened, favourite, lambda c: measured(c, folds, screening))
+    challenger = _best_other(screened, favourite, lambda c: measured_once(c, all_folds, screening))
     met = [replace(favourite, sigma=v) for v in sigmas]
-    first_half = _measured(favourite, sigmas, half, settings)
+    first_half = measured(favourite, sigmas, half)
     if challenger is not None:
         met.append(challenger)
-        first_half.append(measured(challenger, half))
+        first_half.append(measured_once(challenger, half))
     ahead = _ahead_of_the_first(first_half)
-    confirmed = [(met[i], first_half[i].joined(measured(met[i], rest))) for i in ahead]
+    confirmed = [(met[i], first_half[i].joined(measured_once(met[i], rest))) for i in ahead]
     winner, result = _winner(confirmed)
     note = (
         f"chosen by {len(folds)}-fold cross-validation of the {len(result.rows)} labelled samples: {winner}"

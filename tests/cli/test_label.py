@@ -81,6 +81,51 @@ def test_an_existing_output_is_kept_and_reuse_labels_new_images(photos, run, tmp
     assert "settings.json" in run(new, "-o", tmp_path / "x", "--reuse", photos, code=1)
 
 
+def test_only_an_earlier_result_is_overwritten(photos, run, tmp_path):
+    """Whatever the flags, no file of the user's is deleted."""
+    everything = sorted(photos.rglob("*"))
+    for output in (photos, tmp_path, photos.parent / "photos" / ".."):
+        assert "folder of their own" in run(photos, "-o", output, *FAST, "--overwrite", code=1)
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    out = foreign  # an empty folder is as good as none
+    run(photos, "-o", out, *FAST, "--paper")
+    (out / "predictions.csv").write_text("old", encoding="utf-8")
+    run(photos, "-o", out, *FAST, "--paper", "--overwrite")
+    assert len(rows_of(out / "predictions.csv")) == 36
+    (out / "predictions.csv").rename(out / "mine.csv")
+    assert "not the result of an earlier run" in run(photos, "-o", out, *FAST, "--overwrite", code=1)
+    assert (out / "mine.csv").exists()
+    file = tmp_path / "file"
+    file.write_text("mine", encoding="utf-8")
+    assert "not the result of an earlier run" in run(photos, "-o", file, *FAST, "--overwrite", code=1)
+    assert file.read_text(encoding="utf-8") == "mine"
+    assert sorted(photos.rglob("*")) == everything
+
+
+def test_a_place_for_copies_that_is_taken_is_refused_before_the_work(photos, run, tmp_path):
+    said = run(photos, "-o", tmp_path / "out", *FAST, "--copy-to", photos, code=1)
+    assert "new or empty" in said
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_reuse_with_other_weights_is_refused(photos, run, tmp_path):
+    out = tmp_path / "out"
+    run(photos, "-o", out, *FAST, "--paper")
+    settings = json.loads((out / "settings.json").read_text(encoding="utf-8"))
+    (out / "settings.json").write_text(json.dumps(settings | {"weights": "other"}), encoding="utf-8")
+    assert "same --weights" in run(photos, "-o", tmp_path / "more", "--reuse", out, code=1)
+
+
+def test_a_template_keeps_the_labels_there_are(photos, run, tmp_path):
+    run(photos, "--template", tmp_path / "labels.csv", *FAST)
+    rows = rows_of(tmp_path / "labels.csv")
+    assert len(rows) == 36
+    assert [bool(row["label"]) for row in rows] == [False] * 24 + [True] * 12
+    assert all(row["file"].startswith(row["label"]) for row in rows)
+
+
 def test_without_labels_the_error_names_the_template(photos, run, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()

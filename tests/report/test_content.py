@@ -36,7 +36,7 @@ def test_classes_are_sorted_as_people_count():
         ({"files": []}, "at least one image"),
         ({"labels": ["a"]}, "labels needs one entry an image: 60 images; got 1"),
         ({"confidence": np.full(60, 1.5)}, r"confidence must lie in \[0, 1\].*got 1.5 for image 0"),
-        ({"margin": np.full(60, np.nan)}, r"margin must lie in \[0, 1\].*got nan"),
+        ({"margin": np.full(60, np.nan)}, r"margin must lie in \[-1, 1\].*got nan"),
         ({"neighbors": np.full((60, 2), 60)}, "name images 0 to 59"),
         ({"neighbors": np.zeros((60, 2))}, "integer matrix"),
         ({"neighbors": np.zeros((59, 2), int)}, "got 59 entries"),

@@ -115,7 +115,7 @@ def test_what_is_empty_is_said_in_a_line():
     text = Page(render_report(ReportContent(["a.jpg"], ["x"], [0.7], [""], [0.7]))).text
     for line in (
         "not known",
-        "no given label is contradicted",
+        "no label could be held out",
         "a label reaches every image",
         "every file could",
     ):

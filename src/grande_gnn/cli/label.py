@@ -84,19 +84,20 @@ def command(images: Path, output: Path | None, dry_run: bool, template: Path | N
 
 def run(found: Any, output: Path, **options: Any) -> None:
     """Extract, label, write: everything after the folder was understood."""
-    from grande_gnn.cli.label_output import write_results
+    from grande_gnn.cli.label_output import check_destination, write_results
     from grande_gnn.errors import InvalidInputError
-    from grande_gnn.files import check_output
+    from grande_gnn.images import default_extractor
 
-    check_output(output, options["overwrite"])
+    check_destination(output, found.root, options)
     if options["reuse"] is None and not found.class_counts:
         raise InvalidInputError(
             f"none of the {len(found)} images is labelled: `grande label {found.root} --template labels.csv` writes a "
             "file to fill in, the most useful images first; got no class folders and no CSV with labels"
         )
     if options["reuse"] is not None:
-        extraction, result, clf = _reuse(found, options)
+        extraction, result, clf, options = _reuse(found, options)
     else:
+        options |= {"extractor": options["extractor"] or default_extractor()}
         extraction = _extract(found, options)
         result, clf = _label(extraction, options)
     write_results(output, extraction, result, clf, options)
@@ -133,10 +134,11 @@ def _label(extraction: Any, options: dict[str, Any]) -> tuple[Any, Any]:
     return label_features(extraction.features(), usable.files, usable.labels, clf), clf
 
 
-def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
     from grande_gnn.classifier import GrandeClassifier
     from grande_gnn.confidence import Calibration
-    from grande_gnn.errors import FileFormatError
+    from grande_gnn.errors import FileFormatError, InvalidInputError
+    from grande_gnn.images import load_extractor
     from grande_gnn.labelling import label_new_features
 
     try:
@@ -146,21 +148,30 @@ def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
             f"--reuse takes the output folder of an earlier run (with model/ and settings.json); got {options['reuse']}"
         ) from None
     clf = GrandeClassifier.load(options["reuse"] / "model")
-    extraction = _extract(found, options | {"extractor": earlier["extractor"]})
+    options = options | {"extractor": earlier["extractor"]}
+    if load_extractor(options["extractor"], options["weights"]).identity != earlier.get("weights"):
+        raise InvalidInputError(
+            f"the earlier run used other weights of {earlier['extractor']}: pass the same --weights as then; "
+            f"got {options['weights'] or 'none'}"
+        )
+    extraction = _extract(found, options)
     calibration = Calibration(earlier["temperature"], earlier["offset"])
-    return (
-        extraction,
-        label_new_features(extraction.features(), extraction.images.files, clf, calibration),
-        clf,
-    )
+    result = label_new_features(extraction.features(), extraction.images.files, clf, calibration)
+    return extraction, result, clf, options
 
 
 def _write_template(path: Path, extraction: Any, options: dict[str, Any]) -> None:
+    from grande_gnn.engine import resolve_device
     from grande_gnn.graph import ranked_lists
     from grande_gnn.images import labelling_order, write_template
 
-    order = labelling_order(ranked_lists(extraction.features(), 40))
-    write_template(path, [extraction.images.files[i] for i in order], overwrite=options["overwrite"])
+    device = str(resolve_device(options["device"]))
+    order = labelling_order(ranked_lists(extraction.features(), 40, device=device))
+    known = dict(zip(extraction.images.files, extraction.images.labels, strict=True))
+    files = [extraction.images.files[i] for i in order]
+    # What is labelled already comes last, with its label: nothing the user knows is lost.
+    files.sort(key=lambda file: bool(known[file]))
+    write_template(path, files, known, overwrite=options["overwrite"])
     click.echo(
         f"{path}: fill in the label of the first rows (the more the better), then pass it with --labels."
     )

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from grande_gnn.engine import resolve_device
 from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
 from grande_gnn.experiments.plan import Batch, DataName, Kind, Plan, Trial, pack
 from grande_gnn.experiments.protocol import paper_folds
@@ -126,8 +127,9 @@ def run(
     graphs: dict[DataName, set[str]] = {}
     for trial in todo:
         graphs.setdefault(trial.data, set()).update({trial.graph} if trial.graph else ())
+    device = str(resolve_device("auto")) if runner.cuda else "cpu"  # a cluster's GPUs may be elsewhere
     materials = {
-        source.name: Material.of(loaded, plan, graphs[source.name])
+        source.name: Material.of(loaded, plan, graphs[source.name], device)
         for source, loaded in sets.items()
         if source.name in graphs
     }

@@ -42,10 +42,9 @@ class Material:
     graphs: Mapping[str, Graph]
 
     @classmethod
-    def of(cls, loaded: LoadedSet, plan: Plan, graphs: Iterable[str]) -> Material:
-        """Normalise the features and build the graphs, on this machine's GPU if it has one."""
+    def of(cls, loaded: LoadedSet, plan: Plan, graphs: Iterable[str], device: str = "cpu") -> Material:
+        """Normalise the features and build the graphs, on ``device`` of this machine."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
-        device = str(resolve_device("auto"))
         built = {name: graph_of(name, X, plan.n_neighbors, device) for name in sorted(graphs)}
         return cls(X, loaded.codes, loaded.fingerprint, built)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,10 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from grande_gnn.errors import InvalidInputError, MissingDependencyError
+from grande_gnn.errors import MissingDependencyError
 from grande_gnn.images.extractors import Extractor
 from grande_gnn.images.pipeline import Batch, Tasks, run_network
 from grande_gnn.images.store import FeatureStore
+from grande_gnn.ray_cluster import joined_cluster
 from grande_gnn.validation import check_choice
 
 __all__ = ["RayRunner"]
@@ -46,15 +46,14 @@ class RayRunner:
         workers: int | None,
     ) -> Iterator[Batch]:
         """Batches with features, in any order; ``auto`` means CPU, ``workers`` limits the tasks at a time."""
-        ray = _import_ray()
         device = "cuda" if check_choice(device, ("auto", "cpu", "cuda"), name="device") == "cuda" else "cpu"
         tasks = Tasks(paths, extractor, None, device)
         if not len(tasks):
             return
-        started = self._connect(ray)
-        try:
+        with joined_cluster(self.address) as ray:
+            data = _quiet_data()
             work = _Work(ray.put((tasks, extractor)), device)
-            numbers = ray.data.range(len(tasks), override_num_blocks=-(-len(tasks) // _TASKS_PER_CALL))
+            numbers = data.range(len(tasks), override_num_blocks=-(-len(tasks) // _TASKS_PER_CALL))
             results = numbers.map_batches(
                 work,
                 batch_size=_TASKS_PER_CALL,
@@ -64,29 +63,19 @@ class RayRunner:
             )
             for row in results.iter_rows():
                 yield pickle.loads(row["batch"])
-        finally:
-            if started:
-                ray.shutdown()
 
-    def _connect(self, ray: Any) -> bool:
-        """Join the cluster unless the caller has; whether this call did."""
-        if ray.is_initialized():
-            return False
-        try:
-            host, _, port = (self.address or "").rpartition(":")
-            if port.isdigit() and "//" not in host:  # Ray itself keeps trying for many minutes
-                socket.create_connection((host, int(port)), timeout=10).close()
-            ray.init(address=self.address, log_to_driver=False, logging_level="warning")
-        except OSError as error:
-            raise InvalidInputError(
-                "no Ray cluster answers: start one with `ray start --head` (if it has a token, set RAY_AUTH_MODE "
-                "and RAY_AUTH_TOKEN here too), or leave the address out for this machine alone; "
-                f"got {self.address!r} ({error})"
-            ) from None
-        # There is one progress bar already.
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        return True
+
+def _quiet_data() -> Any:
+    """Ray Data without its own progress bars: there is one already."""
+    try:
+        import ray.data
+    except ImportError as error:
+        raise MissingDependencyError(
+            f'extraction on a cluster needs Ray Data: pip install "grande-gnn[ray]"; got {error}'
+        ) from None
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    return ray.data
 
 
 @dataclass(frozen=True)
@@ -113,11 +102,3 @@ def _fetch(shared: Any, device: str) -> tuple[Tasks, Extractor]:
     torch.set_num_threads(1)  # as in the local workers, so that the features are the same
     tasks, extractor = ray.get(shared)
     return tasks, extractor.to(torch.device(device))
-
-
-def _import_ray() -> Any:
-    try:
-        import ray.data
-    except ImportError:
-        raise MissingDependencyError('a Ray cluster needs: pip install "grande-gnn[ray]"') from None
-    return ray

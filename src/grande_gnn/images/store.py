@@ -98,6 +98,7 @@ class FeatureStore:
     """
 
     def __init__(self, folder: str | Path | None, identity: str) -> None:
+        self.identity = identity
         self.path = Path(folder or default_store_folder()) / f"{identity}.sqlite"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

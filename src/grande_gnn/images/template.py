@@ -1,8 +1,8 @@
-"""A labels file to fill in: every image with a blank label, the most useful ones first."""
+"""A labels file to fill in: every image, those without a label first and the most useful of them on top."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grande_gnn.files import check_output
@@ -11,9 +11,12 @@ from grande_gnn.images.csv_file import write_csv
 __all__ = ["write_template"]
 
 
-def write_template(path: str | Path, files: Iterable[str], *, overwrite: bool = False) -> None:
-    """Write ``file,label`` rows with blank labels in the order of ``files``.
+def write_template(
+    path: str | Path, files: Iterable[str], known: Mapping[str, str] | None = None, *, overwrite: bool = False
+) -> None:
+    """Write ``file,label`` rows in the order of ``files``, with a blank label where none is ``known``.
 
     An existing file is kept unless ``overwrite``: somebody may have filled it in.
     """
-    write_csv(check_output(path, overwrite), ["file", "label"], ([file, ""] for file in files))
+    rows = ([file, (known or {}).get(file, "")] for file in files)
+    write_csv(check_output(path, overwrite), ["file", "label"], rows)

@@ -83,7 +83,7 @@ class ReportContent:
     runner_up: Sequence[str]
     """The second most likely label, ``""`` where there is none."""
     margin: NDArray[np.float64]
-    """``confidence`` minus the probability of the runner-up."""
+    """``confidence`` minus the probability of the runner-up: below 0 where a given label is contradicted."""
     given_labels: Sequence[str] = ()
     """The label the user gave, ``""`` for the others; empty = none was given at all."""
     neighbors: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0), np.int64))
@@ -105,7 +105,7 @@ class ReportContent:
     accuracy_note: str = ""
     """How the accuracy was estimated, or why it could not be; one sentence."""
     class_accuracy: Mapping[str, Estimate] = field(default_factory=dict)
-    """For each class, the expected share of right labels among the images that received it."""
+    """For each class: of the labelled images that received it while their own was hidden, the share that is right."""
     calibration: Sequence[CalibrationBin] = ()
     """The bins of the reliability diagram, measured on held-out labelled images."""
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class ReportContent:
         given = self.given_labels if len(self.given_labels) else [""] * self.n_images
         self.given_labels = self._texts(given, "given_labels")
         self.confidence = self._scores(self.confidence, "confidence")
-        self.margin = self._scores(self.margin, "margin")
+        self.margin = self._scores(self.margin, "margin", low=-1.0)
         self.unreached = self._marks(self.unreached, "unreached")
         self.out_of_distribution = self._marks(self.out_of_distribution, "out_of_distribution")
         self.neighbors = self._neighbors(self.neighbors)
@@ -174,13 +174,13 @@ class ReportContent:
         self._length(len(texts), name)
         return texts
 
-    def _scores(self, values: ArrayLike, name: str) -> NDArray[np.float64]:
+    def _scores(self, values: ArrayLike, name: str, low: float = 0.0) -> NDArray[np.float64]:
         scores = np.asarray(values, dtype=np.float64).ravel()
         self._length(len(scores), name)
-        bad = ~((scores >= 0) & (scores <= 1))
+        bad = ~((scores >= low) & (scores <= 1))
         if bad.any():
             raise InvalidInputError(
-                f"{name} must lie in [0, 1], 0 where there is no label; got {scores[bad][0]:g} "
+                f"{name} must lie in [{low:g}, 1], 0 where there is no label; got {scores[bad][0]:g} "
                 f"for image {int(np.flatnonzero(bad)[0])}"
             )
         return scores

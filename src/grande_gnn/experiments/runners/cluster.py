@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grande_gnn.errors import GrandeError, InvalidInputError, MissingDependencyError
+from grande_gnn.errors import GrandeError
 from grande_gnn.experiments.plan import Batch
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.runners import Materials, OnProgress
 from grande_gnn.experiments.work import work
+from grande_gnn.ray_cluster import joined_cluster
 
 __all__ = ["RayRunner"]
 
@@ -38,9 +38,7 @@ class RayRunner:
         self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
     ) -> Iterator[tuple[Batch, list[Row]]]:
         """Train all batches."""
-        ray = _import_ray()
-        self._connect(ray)
-        try:
+        with joined_cluster(self.address) as ray:
             # An object is copied to a node once and shared by all workers there.
             stored = {name: ray.put(material) for name, material in materials.items()}
             task = ray.remote(num_cpus=1, num_gpus=int(self.cuda), max_retries=self.retries)(work)
@@ -51,21 +49,6 @@ class RayRunner:
                 rows = self._fetch(ray, ready[0])
                 on_progress(batch, len(rows), sum(row.seconds for row in rows))
                 yield batch, rows
-        finally:
-            ray.shutdown()
-
-    def _connect(self, ray: Any) -> None:
-        try:
-            host, _, port = (self.address or "").rpartition(":")
-            if port.isdigit() and "//" not in host:
-                # Ray itself keeps trying for many minutes.
-                socket.create_connection((host, int(port)), timeout=10).close()
-            ray.init(address=self.address, log_to_driver=False, logging_level="warning")
-        except OSError as error:
-            raise InvalidInputError(
-                "no Ray cluster answers: start one with `ray start --head`, or leave the address out for this "
-                f"machine alone; got address {self.address!r} ({error})"
-            ) from None
 
     def _fetch(self, ray: Any, reference: Any) -> list[Row]:
         try:
@@ -75,11 +58,3 @@ class RayRunner:
                 f"a task failed {self.retries + 1} times on the cluster; run again, finished trials are kept; "
                 f"got {type(error).__name__}: {' '.join(str(error).split())[:300]}"
             ) from error
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise MissingDependencyError('a Ray cluster needs: pip install "grande-gnn[ray]"') from None
-    return ray

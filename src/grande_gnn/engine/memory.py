@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from grande_gnn.engine.heads import LONGEST_RUN
 from grande_gnn.engine.plan import Settings
 from grande_gnn.errors import NotEnoughMemoryError
 
@@ -14,6 +15,8 @@ __all__ = ["Sizes", "available_memory", "keep_freed_memory", "predicted_bytes", 
 
 logger = logging.getLogger(__name__)
 
+_CPU_FIXED, _CUDA_FIXED = 8 * 2**20, 192 * 2**20
+"""What any batch takes; on CUDA mostly the workspaces of the matrix library."""
 _CACHED_BYTES = 8 * 2**20
 """Size of one (n, R, c) array up to which the CPU's hops are fast: a few of them fit its last cache."""
 _WIDE_ENOUGH = 512
@@ -32,30 +35,35 @@ class Sizes:
     hops: int
     replicas: int
     repetitions: int  # 0 without dropout
-    longest_run: int = 16
+    fused: bool = True  # on CUDA: whether the Triton kernels serve
+    longest_run: int = LONGEST_RUN
 
 
 def predicted_bytes(sizes: Sizes, device: str) -> int:
     """Peak bytes of training one batch, in float32.
 
-    Shared by the batch: the features, and with dropout their masked copy for each repetition (on the CPU also
-    a rescaled one). For each replica: parameters with gradient and Adam's two moments; the hidden layer; H⁽⁰⁾;
-    the states of the diffusion with their temporaries; the squared distances of its pairs.
+    Shared by the batch: the features and their masked copies. For each replica: parameters with gradient and Adam's two
+    moments; the hidden layer; the states of the diffusion with their temporaries; numbers of its pairs.
     """
     s = sizes
+    fused = device == "cuda" and s.fused
     pairs = (s.n_edges - s.n) // 2
     wide = s.n * s.c
-    on_cuda = device == "cuda"
-    shared = (1 + s.repetitions + (s.repetitions > 0 and not on_cuda)) * s.n * s.d
+    hidden = s.n * (s.hidden or 0)
     parameters = s.d * s.c + s.c if s.hidden is None else s.d * s.hidden + s.hidden + s.hidden * s.c + s.c
-    if on_cuda:
-        hidden = s.n * (s.hidden or 0)
-        flow = (2 * s.hops + 4) * wide + pairs + 4 * s.n  # states and their gradients; H⁽⁰⁾, Z and its own
+    if fused:
+        # The features, padded and turned, and a masked pair for each repetition; d ⊙ states, their
+        # gradients, H⁽⁰⁾, Z, its copy for the answer, and what goes to the head.
+        shared = (3 + 2 * s.repetitions) * s.n * s.d
+        flow = (2 * s.hops + 6) * wide + pairs + 4 * s.n
     else:
-        hidden = s.n * (s.hidden or 0)
-        shared += s.n * (s.hidden or 0) * min(s.replicas, s.longest_run)  # gradient of one run
-        flow = (s.hops + 7) * wide + 4 * pairs + 2 * s.n_edges + 6 * s.n
-    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + 8 * 2**20
+        # The features, rescaled and masked for each repetition; the gradient of one run's hidden layer; the states
+        # and their temporaries; numbers of the pairs; values and columns of the replicas' own adjacency.
+        shared = (1 + s.repetitions + (s.repetitions > 0)) * s.n * s.d
+        shared += hidden * min(s.replicas, s.longest_run)
+        flow = (s.hops + 7) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
+    fixed = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
+    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + fixed
 
 
 def available_memory(device: torch.device) -> int:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from grande_gnn.engine.build import build_model, is_fixed
+from grande_gnn.engine.cuda import fused_kernels_serve
 from grande_gnn.engine.cuda.launch import LaunchFree
 from grande_gnn.engine.memory import Sizes, keep_freed_memory, replicas_that_fit
 from grande_gnn.engine.models import Model
@@ -112,8 +113,9 @@ def _batches(
         members.sort(key=lambda r: (replicas[r].repetition, r))
         repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
         sizes = Sizes(
-            shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions
-        )
+            shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions,
+            fused=fused_kernels_serve(replicas[members[0]], n_classes, settings),
+        )  # fmt: skip
         size = replicas_that_fit(sizes, settings, device)
         yield from (members[a : a + size] for a in range(0, len(members), size))
 

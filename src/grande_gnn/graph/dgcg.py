@@ -61,9 +61,10 @@ def dgcg_edges(
     density = _density(scores, cut, count_self)
     logger.info("DGCG threshold %.6g leaves a density of %.4f", cut, density)
     if not LOWEST <= density <= HIGHEST:
-        logger.warning(
-            "the DGCG density %.4f is outside %g to %g: few samples have few scores", density, LOWEST, HIGHEST
-        )
+        logger.info(
+            "the DGCG density %.4f is outside %g to %g, as with few samples or many equal ones; "
+            "the reciprocal graph (graph='reciprocal') does without it", density, LOWEST, HIGHEST,
+        )  # fmt: skip
     if threshold == "exact":
         _join_the_lonely(chosen, scores, lists)
     sources, columns = np.nonzero(chosen)

@@ -73,8 +73,13 @@ def test_held_out_predictions_never_see_the_label():
 def test_two_parts_joined_are_the_whole():
     X, _, codes = blobs()
     graph, folds = reciprocal_knn_graph(X, 10), held_out_folds(codes)
-    parts = [hold_out(X, graph, codes, part, [0.2], QUICK, 8)[0] for part in (folds[2:], folds[:2])]
+    parts = [
+        hold_out(X, graph, codes, folds[part], [0.2], QUICK, 8, first=part.start)[0]
+        for part in (slice(2, 4), slice(0, 2))
+    ]
     whole = parts[0].joined(parts[1])
+    (at_once,) = hold_out(X, graph, codes, folds, [0.2], QUICK, 8)
+    np.testing.assert_allclose(whole.logits, at_once.logits, atol=1e-5)
     assert whole.rows.tolist() == sorted(np.concatenate(folds).tolist())
     assert (whole.labels == codes[whole.rows]).all()
     for part in parts:

@@ -30,6 +30,14 @@ def test_json_has_one_object_a_line(features):
     assert "--images" in rows[2]["error"]
 
 
+def test_the_systems_are_listed_without_a_file():
+    from grande_gnn.baselines import SYSTEMS
+
+    lines = run("--list").output.splitlines()
+    assert [line.split()[0] for line in lines] == list(SYSTEMS)
+    assert all(len(line.split()) > 2 for line in lines)
+
+
 def test_the_table_is_for_people(features):
     result = run(features, "--systems", "svm,grande", "--folds", "2", "--device", "cpu")
     assert result.exit_code == 0

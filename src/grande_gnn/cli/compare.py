@@ -10,9 +10,27 @@ import click
 from grande_gnn.cli.options import device_option, seed_option
 
 
+def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from grande_gnn.baselines import SYSTEMS
+
+    for entry in SYSTEMS.values():
+        click.echo(f"{entry.name:<11}{entry.description}")
+    context.exit()
+
+
 @click.command("compare")
 @click.argument("file", metavar="FILE.npz", type=click.Path())
 @click.option("--systems", metavar="NAMES", help="Which systems, separated by commas.  [default: all]")
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_systems,
+    help="Say what there is.",
+)
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--images", metavar="DIR", type=click.Path(), help="Where the images are, for comatch.")

@@ -63,7 +63,7 @@ class TorchKernels:
         return s.div_(self.count[:, None]), (slope, H)
 
     def penalty_gradient(self, saved: tuple[Tensor, Tensor], gradient: Tensor) -> Tensor:
-        """∂loss/∂H from ∂loss/∂s: with w = ∂loss/∂ρ² of each pair, 2(diag(w1) − w)H, a Laplacian."""
+        """∂loss/∂H from ∂loss/∂s: with w = ∂loss/∂ρ² of each pair, 2(diag(w1) − w)H, a Laplacian; uses ``saved`` up."""
         slope, H = saved
         share = gradient / self.count[:, None]
         left, right = self.pairs.unbind(1)

@@ -106,6 +106,6 @@ class Outcome:
 
     predictions: NDArray[np.int64]
     logits: NDArray[np.float32] | None = None
-    head_output: NDArray[np.float32] | None = None  # H⁽⁰⁾ without dropout
+    head_output: NDArray[np.float32] | None = None  # H⁽⁰⁾ without dropout; for SGC with centrality the logits
     degree: NDArray[np.float32] | None = None
     parameters: dict[str, NDArray[np.float32]] | None = None

@@ -162,7 +162,11 @@ def find_feature_sets(
     for dataset in datasets or order:
         if dataset not in found:
             paper = DATASETS.get(dataset)
-            origin = f"; {paper.title} comes from {paper.source}" if paper else ""
+            origin = (
+                f"; {paper.title} comes from {paper.source}: lay it out as {paper.layout}, then `grande extract`"
+                if paper
+                else ""
+            )
             raise InvalidInputError(f"the datasets in {root} are {', '.join(order)}{origin}; got {dataset!r}")
         for name in features or found[dataset]:
             if name not in found[dataset]:
@@ -197,8 +201,8 @@ def _identify(source: FeatureSet, codes: NDArray[np.int64]) -> tuple[Dataset | N
     counts = np.bincount(codes)
     if len(counts) != dataset.classes:
         raise FileFormatError(
-            f"{dataset.title} has {dataset.classes} classes: the labels are of another dataset or incomplete; "
-            f"rename the folder {source.dataset} to run it as a custom dataset; got {len(counts)} classes in "
+            f"{dataset.title} has {dataset.classes} classes ({dataset.layout}): the labels are of another dataset or "
+            f"incomplete; rename the folder {source.dataset} to run it as a custom dataset; got {len(counts)} classes in "
             f"{source.path}"
         )
     n, sizes = len(codes), sorted({dataset.paper_images, *dataset.source_images})

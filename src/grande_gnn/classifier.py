@@ -229,10 +229,11 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         codes, classes = encode_labels(labels, n)
         with _our_errors():
             check_classification_targets(classes)
-        if len(classes) == 1 and classes.dtype.kind in "if" and (codes < 0).any():
+        if len(classes) == 1 and (codes < 0).any():
+            numeric = classes.dtype.kind in "if"
+            hint = "; if -1 is a class of yours, rename it: -1 means unlabelled" if numeric else ""
             warnings.warn(
-                f"only one class is labelled ({classes[0]}), so every sample gets it; if -1 is a class of yours, rename "
-                "it: -1 means unlabelled",
+                f"only one class is labelled ({classes[0]}), so every sample gets it{hint}",
                 UserWarning,
                 stacklevel=3,
             )

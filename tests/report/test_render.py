@@ -198,6 +198,6 @@ def test_numbers_are_written_for_people():
 def test_calibration_error_is_the_weighted_gap(make_content):
     content = make_content()
     assert view._calibration_error(content) == pytest.approx(0.05)
-    low, high = view._wilson(1.0, 1)
+    low, high = view.wilson_interval(1, 1)
     assert high == 1
     assert 0.2 < low < 0.21  # 1 / (1 + 1.96²)

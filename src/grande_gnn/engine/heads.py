@@ -19,7 +19,7 @@ from torch import Tensor
 from grande_gnn.engine.dropout import MaskStream
 from grande_gnn.engine.plan import Replica, Settings
 
-__all__ = ["Head", "Inputs", "LinearHead", "MLPHead", "Run", "initial_uniform", "runs_of"]
+__all__ = ["Head", "Inputs", "LinearHead", "MLPHead", "Run", "initial_weights", "runs_of"]
 
 LONGEST_RUN = 16
 """Replicas in one run of the CPU's hidden layer: wide enough for the product, small enough for the cache."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grande_gnn.engine.flow import Flow
-from grande_gnn.engine.heads import Head, initial_uniform
+from grande_gnn.engine.heads import Head, initial_weights
 from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.plan import Replica, Settings
 
@@ -79,13 +79,10 @@ class FixedSGC:
         self.rows = [torch.from_numpy(np.flatnonzero(replicas[m[0]].labels >= 0)) for m in self.members]
         self.inputs = [diffused[rows.to(diffused.device)] for rows in self.rows]
         self.weights, self.biases = [], []
+        drawn = initial_weights(replicas, [("", d, c)], settings)
         for member in self.members:
-            draws = [
-                np.random.default_rng([settings.seed, replicas[r].repetition, replicas[r].fold])
-                for r in member
-            ]
-            weight = np.concatenate([initial_uniform((d, c), d, rng) for rng in draws], axis=1)
-            bias = np.concatenate([initial_uniform((c,), d, rng) for rng in draws])
+            weight = np.concatenate([drawn[r]["weight"] for r in member], axis=1)
+            bias = np.concatenate([drawn[r]["bias"] for r in member])
             self.weights.append(torch.from_numpy(weight).to(diffused.device))
             self.biases.append(torch.from_numpy(bias).to(diffused.device))
         # The flat list of labelled rows is in replica order; these are the places of each set's rows in it.

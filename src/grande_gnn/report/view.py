@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grande_gnn.confidence import wilson_interval
 from grande_gnn.report.content import ReportContent
 from grande_gnn.report.layout import image_map, unit_square
 from grande_gnn.report.palette import class_colors
@@ -155,19 +156,12 @@ def _bin_rows(content: ReportContent) -> list[dict[str, Any]]:
             "count": part.count,
             "confidence": part.confidence,
             "accuracy": part.accuracy,
-            "interval": _wilson(part.accuracy, part.count),
+            "interval": wilson_interval(part.accuracy * part.count, part.count),
             "radius": round(3 + 5 * float(np.sqrt(part.count / most)), 1),
         }
         for part in content.calibration
         if part.count
     ]
-
-
-def _wilson(share: float, count: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson, 1927): honest for few images, never outside [0, 1]."""
-    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z / (1 + z**2 / count) * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
-    return float(max(0.0, centre - half)), float(min(1.0, centre + half))
 
 
 def _calibration_error(content: ReportContent) -> float | None:

@@ -115,6 +115,6 @@ def _folder_labels(files: list[str]) -> tuple[list[str], list[str]]:
             f"The folders {parts_found} are parts of one set: the classes are the folders inside them."
         )
         folders = [parts[1:] if parts and parts[0] in first else parts for parts in folders]
-    else:
+    elif first:
         notes.append("Labels are the names of the class folders.")
     return ["" if not parts or parts[0].casefold() in _UNLABELLED else parts[0] for parts in folders], notes

@@ -10,6 +10,7 @@ Shapes: n samples, d features, h hidden, c classes; outputs and their gradients 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,10 @@ LONGEST_RUN = 16
 def initial_uniform(shape: tuple[int, ...], fan_in: int, rng: np.random.Generator) -> np.ndarray:
     """U(−1/√fan_in, 1/√fan_in), the law of ``torch.nn.Linear`` for weights and biases."""
     bound = np.float32(1 / np.sqrt(fan_in))
-    return rng.random(shape, dtype=np.float32) * (2 * bound) - bound
+    values = rng.random(shape, dtype=np.float32)
+    values *= 2 * bound
+    values -= bound
+    return values
 
 
 Weights = dict[str, np.ndarray]
@@ -41,13 +45,18 @@ def initial_weights(
 
     They depend on (seed, repetition, fold) alone, so replicas that differ in σ share one draw.
     """
-    drawn: dict[tuple[int, int], Weights] = {}
-    for key in {(r.repetition, r.fold) for r in replicas}:
+
+    def draw(key: tuple[int, int]) -> Weights:
         rng = np.random.default_rng([settings.seed, *key])
-        drawn[key] = {}
+        weights = {}
         for suffix, fan_in, width in layers:
-            drawn[key][f"weight{suffix}"] = initial_uniform((fan_in, width), fan_in, rng)
-            drawn[key][f"bias{suffix}"] = initial_uniform((width,), fan_in, rng)
+            weights[f"weight{suffix}"] = initial_uniform((fan_in, width), fan_in, rng)
+            weights[f"bias{suffix}"] = initial_uniform((width,), fan_in, rng)
+        return weights
+
+    keys = list({(r.repetition, r.fold) for r in replicas})
+    with ThreadPoolExecutor() as threads:  # numpy draws without holding Python's lock
+        drawn = dict(zip(keys, threads.map(draw, keys), strict=True))
     return [drawn[r.repetition, r.fold] for r in replicas]
 
 

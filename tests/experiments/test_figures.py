@@ -1,5 +1,6 @@
 """The figures: right numbers, far neighbours → larger δ, and text that can be read at column width."""
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -165,3 +166,20 @@ def test_the_sigma_figure_draws_what_there_is():
     rows = {trial: row for trial, row in evidence.finished.items() if trial.features != missing.features}
     figure = sigma_figure(Evidence(evidence.plan, evidence.sets, rows))
     assert len(figure.axes[0].collections) == 3
+
+
+def test_the_sigma_figure_has_a_column_for_each_dataset():
+    evidence = sigma_evidence(1)
+    other = [FeatureSet("corel5k", "lite0", Path("x")), FeatureSet("corel5k", "vit-b16", Path("y"))]
+    plan = replace(evidence.plan, data=(*evidence.plan.data, *other))
+    rows = {
+        trial: Row(trial, "", "", 0.0, n_test=9, accuracy=40.0 if trial.data[0] == "corel5k" else 80.0)
+        for trial in sigma_trials(plan)
+    }
+    sets = evidence.sets | {s: replace(next(iter(evidence.sets.values())), source=s) for s in other}
+    figure = sigma_figure(Evidence(plan, sets, rows))
+    assert_legible(figure, 2 * COLUMN_WIDTH)
+    assert [len(panel.collections) for panel in figure.axes] == [4, 2, 4, 2]
+    for panel in figure.axes:  # its own scale: no dataset squeezes another
+        low, high = panel.get_ylim()
+        assert high - low < 10

@@ -1,12 +1,13 @@
-"""Accuracy against σ: a panel a model, a line a feature set, the deviation shaded."""
+"""Accuracy against σ: a panel a model (and dataset), a line a feature set, the deviation shaded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.experiments.figures import STYLE, new_figure
 from grande_gnn.experiments.plan import Plan, Trial
 from grande_gnn.experiments.tables.evidence import Evidence
@@ -29,24 +30,33 @@ def sigma_trials(plan: Plan) -> Iterator[Trial]:
 
 
 def sigma_figure(evidence: Evidence) -> Any:
-    """Draw what the rows have; degree centrality is the dashed line of the same colour."""
-    figure = new_figure(COLUMN_WIDTH, 0.5 + 1.75 * len(evidence.plan.models))
+    """Draw what the rows have, a column a dataset; degree centrality is the dashed line of the same colour."""
+    plan = evidence.plan
+    datasets: dict[str, list[FeatureSet]] = {}
+    for source in plan.data:
+        datasets.setdefault(source.dataset, []).append(source)
+    figure = new_figure(COLUMN_WIDTH * len(datasets), 0.5 + 1.75 * len(plan.models))
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        panels = figure.subplots(len(evidence.plan.models), 1, sharex=True, squeeze=False)[:, 0]
-        for panel, model in zip(panels, evidence.plan.models, strict=True):
-            _draw(panel, evidence, model)
-        over = "repetitions" if evidence.plan.repeats > 1 else "folds"
-        panels[-1].set_xlabel(f"σ   (shaded: ± deviation over {over})")
-        handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+        panels = figure.subplots(len(plan.models), len(datasets), sharex=True, squeeze=False)
+        over = "repetitions" if plan.repeats > 1 else "folds"
+        for column, sources in zip(panels.T, datasets.values(), strict=True):
+            for panel, model in zip(column, plan.models, strict=True):
+                _draw(panel, evidence, model, sources)
+            column[-1].set_xlabel(f"σ   (shaded: ± deviation over {over})")
+        if len(datasets) == 1:
+            handles, names = panels[0, 0].get_legend_handles_labels()
+            figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+        else:
+            for panel in panels[0]:
+                panel.legend(loc="lower right", frameon=False)
     return figure
 
 
-def _draw(panel: Any, evidence: Evidence, model: str) -> None:
+def _draw(panel: Any, evidence: Evidence, model: str, sources: Sequence[FeatureSet]) -> None:
     plan = evidence.plan
-    for i, source in enumerate(plan.data):
+    for i, source in enumerate(sources):
         colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
         scores = {s: evidence.scores(plan.engine_trials(source, model, [s])) for s in (None, *plan.sigmas)}
         known = {sigma: score for sigma, score in scores.items() if sigma is not None and score is not None}

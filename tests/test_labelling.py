@@ -61,6 +61,7 @@ def test_without_held_out_labels_a_given_label_has_its_own_probability():
     np.testing.assert_allclose(result.confidence[:3], clf.label_distributions_[np.arange(3), codes])
 
 
+@pytest.mark.filterwarnings("ignore:only one class")
 def test_one_class_is_said():
     X, _, _ = blobs()
     result, _ = labelled(X, ["cat", "cat"] + [""] * (len(X) - 2))

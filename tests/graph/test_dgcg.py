@@ -110,7 +110,7 @@ def test_numbering_does_not_matter():
 
 
 def test_an_unreached_density_is_said(caplog):
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         dgcg_graph(blobs(4))
     assert "outside 0.03 to 0.04" in caplog.text
 

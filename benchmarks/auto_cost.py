@@ -1,0 +1,61 @@
+"""What choosing the settings costs: `GrandeClassifier` with everything "auto" against one fit with fixed settings.
+
+    python benchmarks/auto_cost.py DATA/flowers17/features_lite0.npz
+
+A tenth of the labels, as in the first fold of the paper's protocol. Both are timed in turn, three times; medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+
+import torch
+
+from common import RESULTS, print_table, write_rows
+from grande_gnn import GrandeClassifier
+from grande_gnn.experiments import fold_labels, paper_folds
+from grande_gnn.files import load_features
+from grande_gnn.selection import FAVOURITE
+from grande_gnn.validation import encode_labels
+
+AUTO = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("features", type=Path)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULTS / "auto_cost.csv")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    content = load_features(options.features)
+    y, _ = encode_labels(content.labels)
+    codes = fold_labels(y, paper_folds(y, 10)[0][0])
+    fixed = {
+        "graph": FAVOURITE.graph, "n_neighbors": FAVOURITE.n_neighbors, "normalize": FAVOURITE.normalize,
+        "sigma": FAVOURITE.sigma,
+    }  # fmt: skip
+
+    def seconds(settings: dict) -> float:
+        start = time.perf_counter()
+        GrandeClassifier(**settings, device=options.device, random_state=0).fit(content.features, codes)
+        return time.perf_counter() - start
+
+    seconds(fixed)
+    rounds = [(seconds(fixed), seconds(AUTO)) for _ in range(3)]
+    one, auto = (statistics.median(column) for column in zip(*rounds, strict=True))
+    ratio = statistics.median(b / a for a, b in rounds)
+    rows = [{"features": options.features.stem, "device": options.device, "one_fit_seconds": one, "auto_seconds": auto,
+             "ratio": ratio}]  # fmt: skip
+    print_table(rows, list(rows[0]))
+    write_rows(rows, options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import ctypes
 import json
 import subprocess
 import sys
@@ -40,34 +41,34 @@ FITTED_FROM = 10_000
 MEASURES = ("graph_seconds", "epoch_seconds", "graph_gib", "training_gib")
 
 
-def measure(n: int, model: str, device: str, threads: int) -> dict[str, Any]:
-    """One size: seconds and peak memory of its graph and of one training."""
+def measure(n: int, models: list[str], device: str, threads: int) -> list[dict[str, Any]]:
+    """One size: seconds and peak memory of its graph and of one training with each model."""
     torch.set_num_threads(threads)
-    settings = Settings(model=model, device=device, epochs=EPOCHS[device])
     small, codes = _samples(WARM_UP)
-    train(small, reciprocal_knn_graph(small, NEIGHBORS, device=device), [_replica(codes)], CLASSES, settings)
-
-    X, codes = _samples(n)
+    small_graph = reciprocal_knn_graph(small, NEIGHBORS, device=device)
+    X, codes_of_all = _samples(n)
     graph, graph_seconds, graph_bytes = _watched(
         lambda: reciprocal_knn_graph(X, NEIGHBORS, device=device), device
     )
-    _, seconds, training_bytes = _watched(
-        lambda: train(X, graph, [_replica(codes)], CLASSES, settings), device
-    )
-    hidden = None if model == "sgc" else HIDDEN
-    sizes = Sizes(n, D, CLASSES, hidden, graph.n_edges, settings.hops, 1, int(settings.drop > 0))
-    return {
-        "n": n,
-        "model": model,
-        "device": device,
-        "edges": graph.n_edges,
-        "graph_seconds": graph_seconds,
-        "epochs": settings.epochs,
-        "epoch_seconds": seconds / settings.epochs,
-        "graph_gib": graph_bytes / 2**30,
-        "training_gib": training_bytes / 2**30,
-        "predicted_gib": predicted_bytes(sizes, device) / 2**30,
-    }
+    rows = []
+    for model in models:
+        settings = Settings(model=model, device=device, epochs=EPOCHS[device])
+        train(small, small_graph, [_replica(codes)], CLASSES, settings)
+
+        def training(settings: Settings = settings) -> object:
+            return train(X, graph, [_replica(codes_of_all)], CLASSES, settings)
+
+        _, seconds, training_bytes = _watched(training, device)
+        # The CPU's features were there before and are part of the prediction.
+        training_bytes += X.nbytes if device == "cpu" else 0
+        hidden = None if model == "sgc" else HIDDEN
+        sizes = Sizes(n, D, CLASSES, hidden, graph.n_edges, settings.hops, 1, int(settings.drop > 0))
+        rows.append({
+            "n": n, "model": model, "device": device, "edges": graph.n_edges, "graph_seconds": graph_seconds,
+            "epochs": settings.epochs, "epoch_seconds": seconds / settings.epochs, "graph_gib": graph_bytes / 2**30,
+            "training_gib": training_bytes / 2**30, "predicted_gib": predicted_bytes(sizes, device) / 2**30,
+        })  # fmt: skip
+    return rows
 
 
 def _samples(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -92,6 +93,7 @@ def _watched(work: Callable[[], Any], device: str) -> tuple[Any, float, int]:
         result = work()
         torch.cuda.synchronize()
         return result, time.perf_counter() - start, torch.cuda.max_memory_allocated() - before
+    _return_freed_memory()
     before, peak, stop = _resident(), [0], threading.Event()
 
     def watch() -> None:
@@ -106,6 +108,11 @@ def _watched(work: Callable[[], Any], device: str) -> tuple[Any, float, int]:
     stop.set()
     watcher.join()
     return result, seconds, max(peak[0], _resident()) - before
+
+
+def _return_freed_memory() -> None:
+    """What earlier work freed and the C library kept would hide what the next work takes (glibc)."""
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 def _resident() -> int:
@@ -159,19 +166,20 @@ def main() -> None:
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)  # what the process of one size is given
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one, options.models[0], options.device, options.threads)))
+        print(json.dumps(measure(options.one, options.models, options.device, options.threads)))
         return
     out = options.out or RESULTS / f"growth_{options.device}.csv"
     rows = _read(out) if out.exists() else []
-    for model in options.models:
-        for n in options.sizes or SIZES[options.device]:
-            if any(row["n"] == n and row["model"] == model for row in rows):
-                continue
-            command = [sys.executable, __file__, "--one", str(n), "--models", model]
+    for n in options.sizes or SIZES[options.device]:
+        missing = [m for m in options.models if not any(row["n"] == n and row["model"] == m for row in rows)]
+        if missing:
+            command = [sys.executable, __file__, "--one", str(n), "--models", *missing]
             command += ["--device", options.device, "--threads", str(options.threads)]
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            rows.append(json.loads(output.splitlines()[-1]) | hardware() | {"threads": options.threads})
+            machine = hardware() | {"threads": options.threads}
+            rows += [row | machine for row in json.loads(output.splitlines()[-1])]
             _write(rows, out)
+    rows.sort(key=lambda row: (row["model"], row["n"]))
     print_table(rows, ["n", "model", "edges", *MEASURES, "predicted_gib"])
     for model in options.models:
         mine = [row for row in rows if row["model"] == model]

@@ -1,9 +1,9 @@
 """Choosing graph, neighbours, normalisation and σ by cross-validation inside the labelled samples.
 
 All samples stay in the graph; the labels of one fold at a time are hidden, and a candidate's folds and σ's are
-replicas of one batch. First a few graphs and normalisations are screened with SGC, which is cheap; then the best of
-them and the standing favourite with each σ meet in the final model on half of the folds, and the favourite and a
-rival that is ahead of it on all. The favourite — the choice that did best on the data measured for this package —
+replicas of one batch. On half of the folds a few graphs and normalisations are screened with SGC, which is cheap, and
+the best of them and the standing favourite with each σ meet in the final model; the favourite and a rival that is ahead
+of it there go on to the other half. The favourite — the choice that did best on the data measured for this package —
 gives way only to a candidate that is clearly better, because a few labels make noisy scores. The held-out
 predictions of the winner serve to calibrate its confidence.
 """
@@ -213,12 +213,12 @@ def choose(
     favourite = wanted.fill(FAVOURITE)
     sigmas = SIGMAS if wanted.sigma == AUTO and degree == "grande" else (float(favourite.sigma),)
     middle = len(folds) // 2
-    all_folds, half, rest = slice(0, None), slice(0, middle), slice(middle, None)
+    half, rest = slice(0, middle), slice(middle, None)
     n_met = len(sigmas) + (len(screened) > 1)
     logger.warning(
         "choosing settings by %d-fold cross-validation: %d small and at most %d full trainings",
         len(folds),
-        (len(screened) - 1) * len(folds) if len(screened) > 2 else 0,
+        (len(screened) - 1) * middle if len(screened) > 2 else 0,
         middle * n_met + (len(folds) - middle) * min(2, n_met),
     )
 
@@ -233,7 +233,7 @@ def choose(
         return measured(choice, [float(choice.sigma)], part, model)[0]
 
     screening = replace(settings, model="sgc")
-    challenger = _best_other(screened, favourite, lambda c: measured_once(c, all_folds, screening))
+    challenger = _best_other(screened, favourite, lambda c: measured_once(c, half, screening))
     met = [replace(favourite, sigma=v) for v in sigmas]
     first_half = measured(favourite, sigmas, half)
     if challenger is not None:

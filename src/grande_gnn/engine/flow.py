@@ -56,16 +56,19 @@ class TorchFlow:
     def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor:
         """∂loss/∂H⁽⁰⁾ from the gradient at the labelled rows; consumes the states of the forward pass."""
         states = self._states
-        G, to_head = torch.zeros_like(states[0]), torch.zeros_like(states[0])
+        G = torch.zeros_like(states[0])
         labelled.scatter(gradient, G.transpose(0, 1))
+        returned = torch.zeros_like(G) if self.alpha else None  # Σ αG⁽ᵏ⁾
         log_scale = torch.zeros_like(self._delta)
         for k in range(self.K, 0, -1):
-            to_head.add_(G, alpha=self.alpha)
+            if returned is not None:
+                returned.add_(G, alpha=self.alpha)
             log_scale.add_(states[k].mul_(G).sum(-1), alpha=1 if k == self.K else 2)
             G = self.kernels.neighbour_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
+        to_head = G if returned is None else returned + G
         if self.K:
-            log_scale += ((G - to_head) * states[0]).sum(-1)
-        to_head += G
+            at_start = G if returned is None else G - returned
+            log_scale += (at_start * states[0]).sum(-1)
         through_degree = self.degree.backward(log_scale.div_(self._delta).mul_(-0.5))
         if through_degree is not None:
             to_head += through_degree

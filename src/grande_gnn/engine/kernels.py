@@ -57,18 +57,23 @@ class TorchKernels:
         largest = square.amax(0) if self.n_pairs else square.new_zeros(self.R)
         rate = penalty_rate(largest, sigma)
         exponent = square.mul_(rate)
-        inverse_kernel = exponent.clamp_max(LOG_PENALTY_CAP).exp_()
+        capped = exponent > LOG_PENALTY_CAP if 1 / float(sigma.min()) > LOG_PENALTY_CAP else None  # ρ′ ≤ 1
+        inverse_kernel = (
+            exponent.clamp_max_(LOG_PENALTY_CAP).exp_() if capped is not None else exponent.exp_()
+        )
         s = self._sum_over_neighbours(self.pair_of_entry, pad(inverse_kernel, (0, 0, 0, 1), value=1.0))
-        slope = inverse_kernel.mul_(rate).masked_fill_(exponent > LOG_PENALTY_CAP, 0.0)
+        slope = inverse_kernel.mul_(rate)
+        if capped is not None:
+            slope.masked_fill_(capped, 0.0)
         return s.div_(self.count[:, None]), (slope, H)
 
     def penalty_gradient(self, saved: tuple[Tensor, Tensor], gradient: Tensor) -> Tensor:
         """∂loss/∂H from ∂loss/∂s: with w = ∂loss/∂ρ² of each pair, 2(diag(w1) − w)H, a Laplacian; uses ``saved`` up."""
         slope, H = saved
-        share = gradient / self.count[:, None]
+        share = gradient * (2 / self.count[:, None])
         left, right = self.pairs.unbind(1)
         both_ends = share.index_select(0, left).add_(share.index_select(0, right))
-        weight = pad(slope.mul_(both_ends).mul_(2), (0, 0, 0, 1))  # nothing flows along a self-loop
+        weight = pad(slope.mul_(both_ends), (0, 0, 0, 1))  # nothing flows along a self-loop
         total = self._sum_over_neighbours(self.pair_of_entry, weight)
         moved = self._weighted_sum(weight.index_select(0, self.pair_of_entry), H)
         return torch.mul(total.unsqueeze(-1), H).sub_(moved)

@@ -57,11 +57,13 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
         shared = (3 + 2 * s.repetitions) * s.n * s.d
         flow = (2 * s.hops + 6) * wide + pairs + 4 * s.n
     else:
-        # The features, rescaled and masked for each repetition; the gradient of one run's hidden layer; the states
-        # and their temporaries; numbers of the pairs; values and columns of the replicas' own adjacency.
-        shared = (1 + s.repetitions + (s.repetitions > 0)) * s.n * s.d
+        # The features, rescaled and masked for each repetition, and one mask with its bits; the gradient of one run's
+        # hidden layer; the states and their temporaries; numbers of the pairs; values and columns of the
+        # replicas' own adjacency.
+        shared = s.n * s.d * (1 + (s.repetitions + 1 if s.repetitions else 0))
+        shared += s.n * s.d * 5 // 4 if s.repetitions else 0
         shared += hidden * min(s.replicas, s.longest_run)
-        flow = (s.hops + 7) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
+        flow = (s.hops + 8) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
     fixed = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
     return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + fixed
 

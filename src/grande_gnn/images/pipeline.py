@@ -7,8 +7,11 @@ On CUDA the workers only decode, and this process runs the network while they go
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +95,7 @@ def run_locally(
         prefetch_factor=_PREFETCH if n_workers else None,
         pin_memory=not on_cpu,
         collate_fn=_as_it_is,
+        worker_init_fn=_die_with_parent,
     )
     try:
         yield from loader if on_cpu else run_network(loader, extractor.to(chosen), chosen, tasks.batch_size)
@@ -202,6 +206,13 @@ def _device(device: str) -> torch.device:
 def _n_cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _die_with_parent(_: int) -> None:
+    """On Linux: when this program is killed, no worker is left behind at a lock that nobody will open."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -68,16 +68,26 @@ def _cpu_name() -> str:
         return platform.processor() or "unknown"
 
 
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows of an earlier run, values as text; none if there was none."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write result rows with the hardware beside each."""
+    """Write result rows, whole or not at all, with the hardware beside each that does not name its own."""
     machine = hardware()
-    table = [dict(row) | machine for row in rows]
+    table = [dict(row) if "date" in row else dict(row) | machine for row in rows]
     fields = list(dict.fromkeys(key for row in table for key in row))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fields)
         writer.writeheader()
         writer.writerows(table)
+    unfinished.replace(path)
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ sizes and draws the plot beside the CSV. CPU training is timed on fewer epochs: 
 from __future__ import annotations
 
 import argparse
-import csv
 import ctypes
 import json
 import subprocess
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common import RESULTS, hardware, print_table
+from common import RESULTS, hardware, print_table, read_rows, write_rows
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.graph import reciprocal_knn_graph
@@ -121,8 +120,11 @@ def _resident() -> int:
 
 
 def exponent(rows: list[dict[str, Any]], name: str) -> float:
-    """The slope of log(name) over log(n) among the larger sizes, by least squares."""
-    large = [row for row in rows if row["n"] >= FITTED_FROM] or rows[-2:]
+    """The slope of log(name) over log(n) among the larger sizes, by least squares; NaN for a single size."""
+    large = [row for row in rows if row["n"] >= FITTED_FROM]
+    large = large if len(large) > 1 else rows[-2:]
+    if len(large) < 2:
+        return float("nan")
     return float(np.polyfit(np.log([r["n"] for r in large]), np.log([r[name] for r in large]), 1)[0])
 
 
@@ -169,7 +171,7 @@ def main() -> None:
         print(json.dumps(measure(options.one, options.models, options.device, options.threads)))
         return
     out = options.out or RESULTS / f"growth_{options.device}.csv"
-    rows = _read(out) if out.exists() else []
+    rows = [_numbers(row) for row in read_rows(out)]
     for n in options.sizes or SIZES[options.device]:
         missing = [m for m in options.models if not any(row["n"] == n and row["model"] == m for row in rows)]
         if missing:
@@ -178,7 +180,7 @@ def main() -> None:
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             machine = hardware() | {"threads": options.threads}
             rows += [row | machine for row in json.loads(output.splitlines()[-1])]
-            _write(rows, out)
+            write_rows(rows, out)
     rows.sort(key=lambda row: (row["model"], row["n"]))
     print_table(rows, ["n", "model", "edges", *MEASURES, "predicted_gib"])
     for model in options.models:
@@ -187,20 +189,10 @@ def main() -> None:
     draw(rows, out.with_suffix(".png"))
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file))
-    for row in rows:
-        row |= {name: int(row[name]) for name in ("n", "edges", "epochs")}
-        row |= {name: float(row[name]) for name in (*MEASURES, "predicted_gib")}
-    return sorted(rows, key=lambda row: (row["model"], row["n"]))
-
-
-def _write(rows: list[dict[str, Any]], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the result file with its numbers as numbers."""
+    whole = {name: int(row[name]) for name in ("n", "edges", "epochs")}
+    return row | whole | {name: float(row[name]) for name in (*MEASURES, "predicted_gib")}
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ that the most conquering class takes, and the accuracy with ``clamp=True``.
 from __future__ import annotations
 
 import argparse
-import csv
 from pathlib import Path
 
 import numpy as np
 
-from common import print_table, write_rows
+from common import print_table, read_rows, write_rows
 from grande_gnn.baselines.opf import OPFSemi, Tree, _conquer, _prototypes, spanning_tree
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.files import load_features
@@ -79,10 +78,7 @@ def main() -> None:
     table[-1] |= facts
     print_table(table, ["steps", "share", "accuracy"])
     print(facts)
-    before: list[dict] = []
-    if options.csv.exists():
-        with options.csv.open(newline="", encoding="utf-8") as file:
-            before = [row for row in csv.DictReader(file) if row["features"] != name]
+    before = [row for row in read_rows(options.csv) if row["features"] != name]
     write_rows([*before, *table], options.csv)
 
 

@@ -11,7 +11,6 @@ made; accuracies mean nothing on made ones.
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common import DIMENSIONS, RESULTS, SHAPES, features_of, hardware, print_table
+from common import DIMENSIONS, RESULTS, SHAPES, features_of, hardware, print_table, read_rows, write_rows
 from engine import SIGMAS
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.experiments import fold_labels, paper_folds
@@ -67,7 +66,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     out = options.out or RESULTS / f"table1_{options.device}.csv"
-    rows = _read(out) if out.exists() else []
+    rows = read_rows(out)
     finished = {tuple(row[name] for name in KEY) for row in rows}
     for dataset in options.datasets:
         for features in options.features:
@@ -76,7 +75,7 @@ def main() -> None:
                     continue
                 row = measure(dataset, features, model, options.repeats, options.device, options.data)
                 rows.append({name: str(value) for name, value in (row | hardware()).items()})
-                _write(rows, out)
+                write_rows(rows, out)
                 print(f"{dataset} {features} {model}: {row['trainings']} trainings, {row['seconds']:.1f} s")
     print_table(rows, ["dataset", "features", "model", "trainings", "seconds"])
     seconds, trainings = (
@@ -84,22 +83,6 @@ def main() -> None:
         sum(int(row["trainings"]) for row in rows),
     )
     print(f"{trainings} trainings in {len(rows)} rows: {seconds:.0f} s, {seconds / 60:.1f} min")
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def _write(rows: list[dict[str, str]], path: Path) -> None:
-    """Whole or not at all: a kill leaves the rows before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    unfinished.replace(path)
 
 
 if __name__ == "__main__":

@@ -116,3 +116,13 @@ def shared_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture
+def features_file(tmp_path):
+    """A features file of 40 samples in two classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = (rng.normal(size=(2, 4)) * 3)[y] + rng.normal(size=(40, 4))
+    np.savez(tmp_path / "features.npz", features=X, labels=y)
+    return tmp_path / "features.npz"

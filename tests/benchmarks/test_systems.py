@@ -24,21 +24,12 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-@pytest.fixture
-def features(tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.arange(40) % 2
-    X = (rng.normal(size=(2, 4)) * 2)[y] + rng.normal(size=(40, 4))
-    np.savez(tmp_path / "features.npz", features=X, labels=y)
-    return tmp_path / "features.npz"
-
-
-def test_the_table_grows_piece_by_piece(features, tmp_path, monkeypatch):
+def test_the_table_grows_piece_by_piece(features_file, tmp_path, monkeypatch):
     table = tmp_path / "table.csv"
-    run("systems", monkeypatch, features, "--csv", table, "--systems", "knn")
+    run("systems", monkeypatch, features_file, "--csv", table, "--systems", "knn")
     first = read(table)[0]
     assert first["difference"] == ""
-    run("systems", monkeypatch, features, "--csv", table, "--systems", "knn,grande")
+    run("systems", monkeypatch, features_file, "--csv", table, "--systems", "knn,grande")
     rows = read(table)
     assert [row["system"] for row in rows] == ["grande", "grande", "knn"]
     assert rows[2]["fold_accuracies"] == first["fold_accuracies"]
@@ -46,13 +37,13 @@ def test_the_table_grows_piece_by_piece(features, tmp_path, monkeypatch):
     assert float(rows[2]["difference"]) == pytest.approx(float(rows[2]["accuracy_mean"]) - best, abs=1e-3)
 
 
-def test_folds_measured_elsewhere_join_the_table(features, tmp_path, monkeypatch):
+def test_folds_measured_elsewhere_join_the_table(features_file, tmp_path, monkeypatch):
     folds, table = tmp_path / "folds.csv", tmp_path / "table.csv"
     arguments = ["--csv", folds, "--systems", "gnn-lds", "--first", "2", "--rounds", "1", "--device", "cpu"]
-    run("accelerator_systems", monkeypatch, features, *arguments)
+    run("accelerator_systems", monkeypatch, features_file, *arguments)
     measured = read(folds)
     assert [row["fold"] for row in measured] == ["0", "1"]
-    run("systems", monkeypatch, features, "--csv", table, "--systems", "", "--folds-csv", folds)
+    run("systems", monkeypatch, features_file, "--csv", table, "--systems", "", "--folds-csv", folds)
     (row,) = read(table)
     assert row["system"] == "gnn-lds"
     mean = np.mean([float(fold["accuracy"]) for fold in measured])

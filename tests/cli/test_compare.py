@@ -1,27 +1,17 @@
 import json
 
 import numpy as np
-import pytest
 from click.testing import CliRunner
 
 from grande_gnn.cli.main import main
 
 
-@pytest.fixture
-def features(tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.arange(40) % 2
-    X = (rng.normal(size=(2, 4)) * 3)[y] + rng.normal(size=(40, 4))
-    np.savez(tmp_path / "features.npz", features=X, labels=y)
-    return str(tmp_path / "features.npz")
-
-
 def run(*arguments):
-    return CliRunner().invoke(main, ["compare", *arguments])
+    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
 
 
-def test_json_has_one_object_a_line(features):
-    result = run(features, "--systems", "knn, opf,comatch", "--folds", "4", "--json")
+def test_json_has_one_object_a_line(features_file):
+    result = run(features_file, "--systems", "knn, opf,comatch", "--folds", "4", "--json")
     assert result.exit_code == 0
     rows = [json.loads(line) for line in result.output.splitlines()]
     assert [row["system"] for row in rows] == ["knn", "opf", "comatch"]
@@ -38,8 +28,8 @@ def test_the_systems_are_listed_without_a_file():
     assert all(len(line.split()) > 2 for line in lines)
 
 
-def test_the_table_is_for_people(features):
-    result = run(features, "--systems", "svm,grande", "--folds", "2", "--device", "cpu")
+def test_the_table_is_for_people(features_file):
+    result = run(features_file, "--systems", "svm,grande", "--folds", "2", "--device", "cpu")
     assert result.exit_code == 0
     header, *lines = result.output.splitlines()
     assert header.split()[:3] == ["system", "model", "accuracy"]
@@ -49,8 +39,8 @@ def test_the_table_is_for_people(features):
     assert lines[2].split()[-1] == "-9"
 
 
-def test_a_wrong_name_is_one_sentence(features):
-    result = run(features, "--systems", "vgg")
+def test_a_wrong_name_is_one_sentence(features_file):
+    result = run(features_file, "--systems", "vgg")
     assert result.exit_code == 1
     assert result.output.startswith("Error: a system must be one of svm, opf,")
     assert "Traceback" not in result.output

@@ -36,7 +36,6 @@ class Sizes:
     replicas: int
     repetitions: int  # 0 without dropout
     fused: bool = True  # on CUDA: whether the Triton kernels serve
-    longest_run: int = LONGEST_RUN
 
 
 def predicted_bytes(sizes: Sizes, device: str) -> int:
@@ -62,7 +61,7 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
         # replicas' own adjacency.
         shared = s.n * s.d * (1 + (s.repetitions + 1 if s.repetitions else 0))
         shared += s.n * s.d * 5 // 4 if s.repetitions else 0
-        shared += hidden * min(s.replicas, s.longest_run)
+        shared += hidden * min(s.replicas, LONGEST_RUN)
         flow = (s.hops + 8) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
     fixed = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
     return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + fixed

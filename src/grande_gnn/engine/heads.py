@@ -230,6 +230,7 @@ class MLPHead(Head):
         return self._out
 
     def backward(self, gradient: Tensor) -> None:
+        gradient = gradient.contiguous()  # so that a replica's sums do not depend on its place in the batch
         weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
         assert weight2.grad is not None  # allocated with the parameter
         torch.sum(gradient, 1, keepdim=True, out=bias2.grad)

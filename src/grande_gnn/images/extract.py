@@ -181,6 +181,8 @@ def _settle_duplicates(
 
 def _unchanged(paths: Sequence[Path], store: FeatureStore) -> list[bytes | None]:
     """The digest of each file that is in the store and unchanged since."""
+    if store.is_empty():  # then there is no need to look at every file before the work can begin
+        return [None] * len(paths)
     digests: list[bytes | None] = []
     for start in range(0, len(paths), _CHUNK):
         digests += store.unchanged([_state(path) for path in paths[start : start + _CHUNK]])

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -96,6 +95,7 @@ def run_locally(
         pin_memory=not on_cpu,
         collate_fn=_as_it_is,
         worker_init_fn=_die_with_parent,
+        in_order=False,  # a batch says where it belongs, so nobody waits for a slow one
     )
     try:
         yield from loader if on_cpu else run_network(loader, extractor.to(chosen), chosen, tasks.batch_size)
@@ -135,7 +135,8 @@ class Tasks(Dataset[Batch]):
         paths = self.paths[start : start + self.batch_size]
         files = [_identify(path) for path in paths]
         known = self.store.known([file.digest for file in files]) if self.store else set()
-        pixels = []
+        pixels = self._room(len(paths))
+        n_images = 0
         for path, file in zip(paths, files, strict=True):
             if file.reason or file.digest in known:
                 continue
@@ -144,15 +145,19 @@ class Tasks(Dataset[Batch]):
             except FileFormatError as error:
                 file.reason = str(error)
                 continue
-            pixels.append(self.preprocess.crop(image))
+            pixels.numpy()[n_images] = self.preprocess.crop(image)
             file.thumbnail = thumbnail_jpeg(image)
-        size = self.preprocess.size
-        values: Any = np.stack(pixels) if pixels else np.empty((0, size, size, 3), np.uint8)
-        if self.extractor is not None and pixels:
-            values = self.extractor(torch.from_numpy(values)).numpy()
-        elif self.share_memory:
-            values = torch.from_numpy(values)
-        return Batch(start, files, values)
+            n_images += 1
+        pixels = pixels[:n_images]
+        if self.extractor is not None and n_images:
+            return Batch(start, files, self.extractor(pixels).numpy())
+        return Batch(start, files, pixels if self.share_memory else pixels.numpy())
+
+    def _room(self, n_images: int) -> torch.Tensor:
+        """Empty pixels, at once where the other process will read them if memory is shared."""
+        shape = (n_images, self.preprocess.size, self.preprocess.size, 3)
+        pixels = torch.empty(shape, dtype=torch.uint8)
+        return pixels.share_memory_() if self.share_memory else pixels
 
 
 def _identify(path: Path) -> FileResult:

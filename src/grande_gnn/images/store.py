@@ -143,6 +143,11 @@ class FeatureStore:
         """Those of ``digests`` whose features are here."""
         return {row[0] for row in self._select("digest FROM images WHERE digest", digests)}
 
+    def is_empty(self) -> bool:
+        """Whether nothing was ever kept here."""
+        with self._open() as connection:
+            return connection.execute("SELECT 1 FROM images LIMIT 1").fetchone() is None
+
     def unchanged(self, states: Sequence[FileState]) -> list[bytes | None]:
         """The digest of each file that is unchanged since its features were kept, else None."""
         rows = self._select(

@@ -19,9 +19,10 @@ THUMBNAIL_SIZE = 64
 def thumbnail_jpeg(image: Image.Image, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
     """The centre square of an RGB image as a JPEG of ``size`` × ``size`` pixels."""
     out = io.BytesIO()
-    # A gap of 1 averages whole blocks of pixels first: half the time, good enough for so small a picture.
-    small = image.resize((size, size), Image.Resampling.BILINEAR, centre_box(image.size), reducing_gap=1.0)
-    small.save(out, "JPEG", quality=quality)
+    # The mean of 3 × 3 pixels taken at equal distances: a third of the time of a proper resize, which next to
+    # decoding would be a sixth of the work, and good enough for so small a picture.
+    picked = image.resize((3 * size, 3 * size), Image.Resampling.NEAREST, centre_box(image.size))
+    picked.reduce(3).save(out, "JPEG", quality=quality)
     return out.getvalue()
 
 

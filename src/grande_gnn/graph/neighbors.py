@@ -142,10 +142,10 @@ def _whole_rows(exact: torch.Tensor, rows: torch.Tensor, keep: int) -> torch.Ten
     return torch.stack(out)
 
 
-def pair_distances(
-    features: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, block_bytes: int = 2 * 2**20
-) -> torch.Tensor:
-    """Euclidean distances of the given pairs in float64; small blocks stay in the processor's cache."""
+def pair_distances(features: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Euclidean distances of the given pairs in float64, in blocks."""
+    # On the CPU a block stays in the cache; on a GPU it is large enough to keep it busy.
+    block_bytes = 256 * 2**20 if features.is_cuda else 2 * 2**20
     block = max(1, block_bytes // (16 * features.shape[1]))
     pieces = [
         (features[a].double() - features[b].double()).square_().sum(1).sqrt_()

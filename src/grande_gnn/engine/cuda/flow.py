@@ -19,6 +19,10 @@ from grande_gnn.graph import Graph
 __all__ = ["TritonFlow"]
 
 
+_AT_ONCE = 4
+"""Neighbours read together, so that their loads overlap."""
+
+
 class TritonFlow:
     """Degree and K ≥ 1 hops; all large arrays are allocated here, once."""
 
@@ -76,7 +80,11 @@ class TritonFlow:
         """Grid and block of the kernels over (n, R·c): 128 columns a warp, so that sums stay inside a thread."""
         warps = 4 if self.R * self.c >= 512 else 2 if self.R * self.c >= 256 else 1
         block = 128 * warps
-        return (self.n, triton.cdiv(self.R * self.c, block)), {"BLOCK": block, "NB": 4, "num_warps": warps}
+        return (self.n, triton.cdiv(self.R * self.c, block)), {
+            "QUADS": self.R * self.c % 4 == 0,
+            "BLOCK": block,
+            "num_warps": warps,
+        }
 
     def _tiles(self) -> tuple[tuple[int, int], dict[str, int]]:
         """Grid and block of the kernels that sum over the classes of a replica."""
@@ -103,7 +111,7 @@ class TritonFlow:
         grid, block = self._columns()
         kernels.hop[grid](
             source, self.H, self.D, target, self.indptr, self.indices, self.R * self.c, self.R, self.c,
-            1 - self.alpha, back, RETURN=back > 0, SCALE=scale, **block,
+            1 - self.alpha, back, RETURN=back > 0, SCALE=scale, NB=_AT_ONCE, **block,
         )  # fmt: skip
 
     def _degree(self) -> None:
@@ -129,9 +137,9 @@ class TritonFlow:
         last[row, replica] = gradient * self.D[row, replica].unsqueeze(-1)
         for k in range(self.K, 0, -1):
             self._hop(self.V[k], self.V[k - 1], 0.0, scale=True)
-        grid, block = self._tiles()
+        grid, block = self._columns()
         kernels.gather_gradients[grid](
-            self.S, self.V, self.H, self.Z, self.D, self._delta, self.uses, self.count, self.to_head, self.share,
+            self.S, self.V, self.H, self.Z, self.D, self.to_head,
             self.n * self.R * self.c, self.R * self.c, self.R, self.c, self.K, self.alpha, **block,
         )  # fmt: skip
         if self.learns_degree and self.n_pairs:
@@ -139,6 +147,10 @@ class TritonFlow:
         return self.to_head.view(shape).transpose(0, 1)
 
     def _degree_backward(self) -> None:
+        grid, tiles = self._tiles()
+        kernels.degree_share[grid](
+            self.Z, self._delta, self.uses, self.count, self.share, self.R * self.c, self.R, self.c, **tiles
+        )
         block = min(128, triton.next_power_of_2(self.R))
         kernels.pair_weights[(self.n_pairs, triton.cdiv(self.R, block))](
             self.rho, self.rate, self.share, self.left, self.right, self.R, LOG_PENALTY_CAP,
@@ -147,5 +159,5 @@ class TritonFlow:
         grid, columns = self._columns()
         kernels.degree_backward[grid](
             self.H, self.rho, self.to_head, self.indptr, self.indices, self.entry_pair,
-            self.R * self.c, self.R, self.c, **columns,
+            self.R * self.c, self.R, self.c, NB=_AT_ONCE, **columns,
         )  # fmt: skip

@@ -15,6 +15,7 @@ import triton.language as tl
 __all__ = [
     "degree_backward",
     "degree_forward",
+    "degree_share",
     "gather_gradients",
     "hop",
     "pair_distances",
@@ -23,14 +24,21 @@ __all__ = [
 
 
 @triton.jit
+def _width(RC, QUADS: tl.constexpr):
+    """R·c, known to be a multiple of four where it is: then four floats are read at once."""
+    return RC // 4 * 4 if QUADS else RC
+
+
+@triton.jit
 def hop(
     S, H, D, out, indptr, indices, RC, R, C, keep, back,
-    RETURN: tl.constexpr, SCALE: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr,
+    RETURN: tl.constexpr, SCALE: tl.constexpr, QUADS: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr,
 ):  # fmt: skip
     """z_q = keep · d_q Σ S_i (+ back · H_q if RETURN); writes z, or d ⊙ z for the next hop if SCALE.
 
     Forward, S = d ⊙ H⁽ᵏ⁻¹⁾, keep = 1 − α, back = α; backward, S = d ⊙ G⁽ᵏ⁾ and nothing returns.
     """
+    RC = _width(RC, QUADS)
     q = tl.program_id(0).to(tl.int64)
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = cols < RC
@@ -53,38 +61,47 @@ def hop(
 
 @triton.jit
 def gather_gradients(
-    S, V, H, Z, D, delta, uses, count, to_head, share, size, RC, R, C, K, alpha, RB: tl.constexpr, CB: tl.constexpr
+    S, V, H, Z, D, to_head, size, RC, R, C, K, alpha, QUADS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
     """Collect what the hops sent back, from S_k = d ⊙ H⁽ᵏ⁾ and V_k = d ⊙ G⁽ᵏ⁾ (arrays of ``size`` one after the other).
 
-    to_head = G⁽⁰⁾ + α Σ_{k ≥ 1} G⁽ᵏ⁾; the row sums of G⁽⁰⁾ ⊙ H + Σ_{0 < k < K} G⁽ᵏ⁾ ⊙ (2H⁽ᵏ⁾ − αH) + G⁽ᴷ⁾ ⊙ (Z − αH)
-    are ∂loss/∂(log d), from which follows the share of each neighbour in the gradient of the penalty.
+    to_head = G⁽⁰⁾ + α Σ_{k ≥ 1} G⁽ᵏ⁾; in place of Z: G⁽⁰⁾ ⊙ H + Σ_{0 < k < K} G⁽ᵏ⁾ ⊙ (2H⁽ᵏ⁾ − αH) + G⁽ᴷ⁾ ⊙ (Z − αH), whose
+    sums over the classes are ∂loss/∂(log d).
     """
+    RC = _width(RC, QUADS)
+    q = tl.program_id(0).to(tl.int64)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = cols < RC
+    place = q * RC + cols
+    per_d = 1 / tl.load(D + q * R + cols // C, mask=inside, other=1.0)
+    h = tl.load(H + place, mask=inside, other=0.0)
+    head = tl.load(V + place, mask=inside, other=0.0) * per_d
+    log_scale = head * h
+    gradients, states = V + place, S + place
+    for _ in range(1, K):
+        gradients += size
+        states += size
+        G = tl.load(gradients, mask=inside, other=0.0) * per_d
+        z = tl.load(states, mask=inside, other=0.0) * per_d
+        head += alpha * G
+        log_scale += G * (2 * z - alpha * h)
+    G = tl.load(gradients + size, mask=inside, other=0.0) * per_d
+    z = tl.load(Z + place, mask=inside, other=0.0)
+    tl.store(to_head + place, head + alpha * G, mask=inside)
+    tl.store(Z + place, log_scale + G * (z - alpha * h), mask=inside)
+
+
+@triton.jit
+def degree_share(log_scale, delta, uses, count, share, RC, R, C, RB: tl.constexpr, CB: tl.constexpr):
+    """From ∂loss/∂(log d), still to be summed over the classes, the share of each neighbour in the penalty's gradient."""
     q = tl.program_id(0).to(tl.int64)
     r = tl.program_id(1) * RB + tl.arange(0, RB)
     c = tl.arange(0, CB)
     valid = r < R
-    tile = q * RC + r[:, None] * C + c[None, :]
     inside = valid[:, None] & (c[None, :] < C)
-    d = tl.load(D + q * R + r, mask=valid, other=1.0)[:, None]
-    h = tl.load(H + tile, mask=inside, other=0.0)
-    G = tl.load(V + tile, mask=inside, other=0.0) / d
-    head = G
-    log_scale = G * h
-    for _ in range(1, K):
-        tile += size
-        G = tl.load(V + tile, mask=inside, other=0.0) / d
-        z = tl.load(S + tile, mask=inside, other=0.0) / d
-        head += alpha * G
-        log_scale += G * (2 * z - alpha * h)
-    G = tl.load(V + tile + size, mask=inside, other=0.0) / d
-    tile -= (K - 1) * size
-    z = tl.load(Z + tile, mask=inside, other=0.0)
-    log_scale += G * (z - alpha * h)
-    tl.store(to_head + tile, head + alpha * G, mask=inside)
-    neighbours = tl.load(count + q)
-    spread = tl.load(delta + q * R + r, mask=valid, other=1.0) * neighbours
-    part = -0.5 * tl.load(uses + r, mask=valid, other=0.0) * tl.sum(log_scale, 1) / spread
+    tile = tl.load(log_scale + q * RC + r[:, None] * C + c[None, :], mask=inside, other=0.0)
+    spread = tl.load(delta + q * R + r, mask=valid, other=1.0) * tl.load(count + q)
+    part = -0.5 * tl.load(uses + r, mask=valid, other=0.0) * tl.sum(tile, 1) / spread
     tl.store(share + q * R + r, part, mask=valid)
 
 
@@ -151,9 +168,11 @@ def pair_weights(rho, rate, share, left, right, R, cap, BLOCK: tl.constexpr):
 
 @triton.jit
 def degree_backward(
-    H, weight, to_head, indptr, indices, entry_pair, RC, R, C, BLOCK: tl.constexpr, NB: tl.constexpr
+    H, weight, to_head, indptr, indices, entry_pair, RC, R, C,
+    QUADS: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr,
 ):  # fmt: skip
     """Add Σ_i w(q, i)(h_q − h_i) to ``to_head``: the Laplacian of the pair weights."""
+    RC = _width(RC, QUADS)
     q = tl.program_id(0).to(tl.int64)
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = cols < RC

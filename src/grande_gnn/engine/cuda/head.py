@@ -92,7 +92,8 @@ class TritonMLPHead(MLPHead):
         self._precision = "tf32" if settings.precision == "tf32" else "ieee"
         # Block sizes: the best of those tried on an H200 (docs/performance.md).
         BC = max(16, triton.next_power_of_2(self.c))
-        self._forward_blocks = {"BN": 64, "BH": 32, "BC": min(128, BC), "num_warps": 8 if BC <= 64 else 4}
+        self._forward_blocks = {"BN": 128 if BC <= 32 else 64, "BH": 32, "BC": min(128, BC)}
+        self._forward_blocks["num_warps"] = 8 if BC == 64 else 4
         self._blocks = {"BN": 32, "BH": 64 if BC <= 64 else 32, "BC": BC, "num_warps": 4}
         # Enough programs to fill the device; the parts are summed afterwards.
         longest = max(map(len, self.runs))

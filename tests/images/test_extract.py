@@ -169,6 +169,19 @@ def test_device_path_equals_worker_path(
         assert (np.concatenate([batch.values for batch in batches]) == expected).all()
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device: the network is recorded there")
+@pytest.mark.parametrize("name", ["pixels", "lite0"])
+def test_features_from_cuda_agree_with_the_cpu(class_folders: Path, tmp_path: Path, name: str) -> None:
+    if name == "lite0":
+        pytest.importorskip("efficientnet_lite_pytorch", reason="lite0 is not installed")
+    images, network = find_images(class_folders), load_extractor(name)
+    here, there = (
+        extract_features(images, network, store=tmp_path / device, device=device, workers=2).features()
+        for device in ("cpu", "cuda")
+    )
+    assert np.abs(here - there).max() < 1e-3 * np.abs(here).max()
+
+
 def test_a_worker_that_dies_is_one_sentence(
     class_folders: Path, extractor: Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

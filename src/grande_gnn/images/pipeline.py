@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images.extractors import Extractor
+from grande_gnn.images.fixed_batch import FixedBatch
 from grande_gnn.images.read import read_image
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
 from grande_gnn.images.thumbnail import thumbnail_jpeg
@@ -94,7 +95,7 @@ def run_locally(
         prefetch_factor=_PREFETCH if n_workers else None,
         pin_memory=not on_cpu,
         collate_fn=_as_it_is,
-        worker_init_fn=_die_with_parent,
+        worker_init_fn=_start_worker if on_cpu else _start_decoder,
         in_order=False,  # a batch says where it belongs, so nobody waits for a slow one
     )
     try:
@@ -173,23 +174,22 @@ def run_network(
     batches: Iterable[Batch], extractor: Extractor, device: torch.device, batch_size: int
 ) -> Iterator[Batch]:
     """Replace pixels by features, one batch behind: the GPU works while the batch before is stored."""
+    batches = iter(batches)  # workers start to decode while the network is made ready
+    network = FixedBatch(extractor, device, batch_size)
     previous: Batch | None = None
     for batch in batches:
-        n_images = len(batch.values)
-        if n_images:
-            pixels = torch.as_tensor(batch.values).to(device, non_blocking=True)
-            # Always the same shape, so that the same kernels run and features do not depend on the batch.
-            full = torch.nn.functional.pad(pixels, (0, 0, 0, 0, 0, 0, 0, batch_size - n_images))
-            batch.values = extractor(full)[:n_images]
+        if len(batch.values):
+            batch.values = network.start(torch.as_tensor(batch.values))
         if previous is not None:
-            yield _fetched(previous)
+            yield _answered(previous)
         previous = batch
     if previous is not None:
-        yield _fetched(previous)
+        yield _answered(previous)
 
 
-def _fetched(batch: Batch) -> Batch:
-    batch.values = torch.as_tensor(batch.values).cpu().numpy()
+def _answered(batch: Batch) -> Batch:
+    if callable(batch.values):
+        batch.values = batch.values()
     return batch
 
 
@@ -213,11 +213,18 @@ def _n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _die_with_parent(_: int) -> None:
+def _start_worker(_: int) -> None:
     """On Linux: when this program is killed, no worker is left behind at a lock that nobody will open."""
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _start_decoder(number: int) -> None:
+    """Where all cores decode, the process that feeds the GPU goes first."""
+    _start_worker(number)
+    if hasattr(os, "nice"):
+        os.nice(5)
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -43,9 +44,17 @@ class Preprocess:
 
         The memory stays channels-last, which is the fast layout for convolutions on CPU and CUDA.
         """
-        scale = 1 / (255 * torch.tensor(self.std, device=pixels.device))
-        shift = -torch.tensor(self.mean, device=pixels.device) / torch.tensor(self.std, device=pixels.device)
+        scale, shift = _scale_and_shift(self.mean, self.std, pixels.device)
         return pixels.float().mul_(scale).add_(shift).permute(0, 3, 1, 2)
+
+
+@lru_cache
+def _scale_and_shift(
+    mean: tuple[float, ...], std: tuple[float, ...], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(pixel/255 − mean)/std = pixel·scale + shift; kept, because sending them to a GPU would wait for it."""
+    spread = torch.tensor(std, device=device)
+    return 1 / (255 * spread), -torch.tensor(mean, device=device) / spread
 
 
 def centre_box(

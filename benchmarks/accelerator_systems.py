@@ -1,6 +1,6 @@
 """CoMatch and GNN-LDS on an accelerator: the folds of the paper's protocol, one row a fold, into a CSV.
 
-    python benchmarks/accelerator_systems.py FEATURES.npz --images DIR --csv FILE [--weights FILE] [--first 3]
+    python benchmarks/accelerator_systems.py FEATURES.npz --images DIR --csv FILE [--weights FILE] [--folds 0 1 2]
 
 FEATURES.npz names the image files and their labels; GNN-LDS works on its features, CoMatch on the images. A row
 is written as soon as its fold is done, so what an interrupted run finished is kept. Where the package
@@ -30,7 +30,9 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, help="state dictionary of EfficientNet-Lite0")
     parser.add_argument("--csv", type=Path, required=True)
     parser.add_argument("--systems", default="comatch,gnn-lds")
-    parser.add_argument("--first", type=int, default=10, help="how many of the ten folds to run")
+    parser.add_argument(
+        "--folds", type=int, nargs="+", default=range(10), help="which of the ten folds to run"
+    )
     parser.add_argument("--steps", type=int, default=400, help="training steps of CoMatch")
     parser.add_argument("--rounds", type=int, default=100, help="most inner trainings of GNN-LDS")
     parser.add_argument("--seed", type=int, default=0)
@@ -49,7 +51,8 @@ def main() -> None:
         system = entry.make(random_state=options.seed, device=options.device, **extra[name])
         X = [str(options.images / file) for file in content.files] if entry.needs_images else content.features
         samples = system._check_samples(X)  # images are read once, not once a fold
-        for fold, (train, test) in enumerate(paper_folds(codes)[: options.first]):
+        for fold in options.folds:
+            train, test = paper_folds(codes)[fold]
             start = time.perf_counter()
             result = system._transduce(samples, fold_labels(codes, train))
             row = {

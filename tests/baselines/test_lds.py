@@ -50,6 +50,19 @@ def test_edges_are_drawn_with_their_probability(pairs):
     assert np.mean(hits) == pytest.approx(0.3, abs=0.04)
 
 
+def test_the_gradient_of_drawn_edges_reaches_the_probabilities_of_both_ends():
+    edges = AllPairs(Graph.from_edges([0, 1, 2], [1, 2, 3], 4), torch.device("cpu"))
+    theta = (edges.theta * 0.5).requires_grad_()
+    H, seed = torch.randn(4, 3), 5
+    out = edges.sample(theta, torch.Generator().manual_seed(seed))(H).square().sum()
+    (ours,) = torch.autograd.grad(out, theta)
+    drawn = torch.bernoulli(theta.detach(), generator=torch.Generator().manual_seed(seed)).requires_grad_()
+    adjacency = drawn.triu(1) + drawn.triu(1).T
+    scale = (adjacency.sum(1, keepdim=True) + 1).rsqrt()
+    (expected,) = torch.autograd.grad((scale * (adjacency @ (scale * H) + scale * H)).square().sum(), drawn)
+    torch.testing.assert_close(ours, expected)
+
+
 def test_adam_is_torchs():
     start, generator = torch.randn(4, 3), torch.Generator().manual_seed(0)
     reference = start.clone().requires_grad_()
@@ -69,7 +82,8 @@ class Weighted(AllPairs):
 
     def __init__(self, graph, device):
         super().__init__(graph, device)
-        self.theta, self.mask = self.theta.double(), self.mask.double()
+        self.theta = self.theta.double()
+        self.mask = torch.ones_like(self.theta).triu(1)
 
     def sample(self, theta, generator):
         adjacency = theta * self.mask + (theta * self.mask).T

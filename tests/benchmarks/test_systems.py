@@ -39,7 +39,19 @@ def test_the_table_grows_piece_by_piece(features_file, tmp_path, monkeypatch):
 
 def test_folds_measured_elsewhere_join_the_table(features_file, tmp_path, monkeypatch):
     folds, table = tmp_path / "folds.csv", tmp_path / "table.csv"
-    arguments = ["--csv", folds, "--systems", "gnn-lds", "--first", "2", "--rounds", "1", "--device", "cpu"]
+    arguments = [
+        "--csv",
+        folds,
+        "--systems",
+        "gnn-lds",
+        "--folds",
+        "0",
+        "1",
+        "--rounds",
+        "1",
+        "--device",
+        "cpu",
+    ]
     run("accelerator_systems", monkeypatch, features_file, *arguments)
     measured = read(folds)
     assert [row["fold"] for row in measured] == ["0", "1"]

@@ -169,7 +169,9 @@ def test_device_path_equals_worker_path(
         assert (np.concatenate([batch.values for batch in batches]) == expected).all()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device: the network is recorded there")
+@pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device: the network is recorded there"
+)
 @pytest.mark.parametrize("name", ["pixels", "lite0"])
 def test_features_from_cuda_agree_with_the_cpu(class_folders: Path, tmp_path: Path, name: str) -> None:
     if name == "lite0":

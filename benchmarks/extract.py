@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument(
         "--copies", type=int, default=1, help="use each image this many times, as different files"
     )
+    parser.add_argument("--thumbnails", action="store_true", help="with thumbnails, as grande label extracts")
     parser.add_argument("--repeat", type=int, default=3, help="how many rounds are measured")
     parser.add_argument(
         "--memory", action="store_true", help="peak memory at 1,000 and 10,000 images instead"
@@ -76,7 +77,8 @@ def report_throughput(images: ImageSet, options: argparse.Namespace) -> None:
     cuda = options.device != "cpu" and torch.cuda.is_available()
     forward = fastest_forward(cuda)
     rounds = [
-        (bare_decode(images), forward(), pipeline(images, options.device)) for _ in range(options.repeat)
+        (bare_decode(images), forward(), pipeline(images, options.device, options.thumbnails))
+        for _ in range(options.repeat)
     ]
     decoding, bare, full = (statistics.median(column) for column in zip(*rounds, strict=True))
     row = {
@@ -84,6 +86,7 @@ def report_throughput(images: ImageSet, options: argparse.Namespace) -> None:
         "device": torch.cuda.get_device_name() if cuda else "cpu",
         "cores": CORES,
         "images": len(images),
+        "thumbnails": options.thumbnails,
         "decode_per_s": round(decoding, 1),
         "forward_per_s": round(bare, 1),
         "pipeline_per_s": round(full, 1),
@@ -153,9 +156,10 @@ def _forward_rate(batch: int, seconds: float, extractor: Extractor | None = None
     return n_images / (time.perf_counter() - start)
 
 
-def pipeline(images: ImageSet, device: str) -> float:
+def pipeline(images: ImageSet, device: str, thumbnails: bool) -> float:
     with tempfile.TemporaryDirectory() as store:
-        return _rate(len(images), lambda: extract_features(images, _extractor, store=store, device=device))
+        options = {"store": store, "device": device, "thumbnails": thumbnails}
+        return _rate(len(images), lambda: extract_features(images, _extractor, **options))
 
 
 def _rate(n_images: int, work: Callable[[], object]) -> float:

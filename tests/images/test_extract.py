@@ -41,11 +41,21 @@ def test_features_are_those_of_each_file(
     for file, row in zip(result.images.files, features, strict=True):
         pixels = extractor.preprocess.crop(Image.open(class_folders / file).convert("RGB"))
         assert np.allclose(row, pixels.transpose(2, 0, 1).ravel() / 127.5 - 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_thumbnails_come_from_the_store_or_from_the_files(
+    class_folders: Path, extractor: Extractor, tmp_path: Path, kept: bool
+) -> None:
+    result = extract(class_folders, extractor, tmp_path, workers=1, thumbnails=kept)
+    assert all(bool(data) == kept for data in result.store.thumbnails(result.digests))
     thumbnails = list(result.thumbnails())
     assert len(thumbnails) == 8
     assert {thumbnail.size for thumbnail in thumbnails} == {(64, 64)}
     (third,) = result.thumbnails([2])
     assert third.tobytes() == thumbnails[2].tobytes()
+    with Image.open(class_folders / result.images.files[2]) as image:
+        assert np.abs(np.mean(image.convert("RGB"), axis=(0, 1)) - np.mean(third, axis=(0, 1))).max() < 12
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -161,7 +171,7 @@ def test_device_path_equals_worker_path(
     expected = extract(class_folders, extractor, tmp_path / "other", workers=0).features()
     monkeypatch.setattr(pipeline, "_CUDA_BATCH", 3)
     for share_memory in (False, True):
-        tasks = pipeline.Tasks(find_images(class_folders).paths(), extractor, None, "cuda")
+        tasks = pipeline.Tasks(find_images(class_folders).paths(), extractor, None, "cuda", False)
         tasks.share_memory = share_memory
         loader = pipeline.DataLoader(tasks, batch_size=None, num_workers=2, collate_fn=pipeline._as_it_is)
         batches = list(pipeline.run_network(loader, extractor, torch.device("cpu"), 3))

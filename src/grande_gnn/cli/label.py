@@ -109,7 +109,8 @@ def _extract(found: Any, options: dict[str, Any]) -> Any:
 
     extraction = extract_features(
         found, load_extractor(options["extractor"], options["weights"]),
-        store=options["store"], device=options["device"], workers=options["workers"], progress=True,
+        store=options["store"], device=options["device"], workers=options["workers"],
+        thumbnails=True, progress=True,
     )  # fmt: skip
     if not len(extraction.images):
         raise InvalidInputError(

@@ -22,6 +22,7 @@ from grande_gnn.images.find import ImageSet
 from grande_gnn.images.pipeline import Batch, Runner, run_locally
 from grande_gnn.images.problems import Problem
 from grande_gnn.images.store import FeatureStore, FileState, StoredImage
+from grande_gnn.images.thumbnail import read_thumbnail
 from grande_gnn.validation import check_integer
 
 __all__ = ["Extraction", "extract_features"]
@@ -47,9 +48,15 @@ class Extraction:
         return np.concatenate(list(self.store.features(self.digests)))
 
     def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image]:
-        """Pictures of 64 × 64 pixels of all images or of those in ``rows``, one at a time."""
-        digests = self.digests if rows is None else [self.digests[row] for row in rows]
-        return (Image.open(BytesIO(data)) for data in self.store.thumbnails(digests))
+        """Pictures of 64 × 64 pixels of all images or of those in ``rows``, one at a time.
+
+        Those extracted without thumbnails are made from the image files.
+        """
+        wanted = range(len(self.digests)) if rows is None else rows
+        paths = self.images.paths()
+        kept = self.store.thumbnails([self.digests[row] for row in wanted])
+        for row, data in zip(wanted, kept, strict=True):
+            yield Image.open(BytesIO(data or read_thumbnail(paths[row])))
 
     def save(self, path: str | Path) -> None:
         """Write a features file, without having all features in memory."""
@@ -63,6 +70,7 @@ def extract_features(
     store: str | Path | None = None,
     device: str = "auto",
     workers: int | None = None,
+    thumbnails: bool = False,
     progress: bool = False,
     runner: Runner = run_locally,
 ) -> Extraction:
@@ -77,6 +85,7 @@ def extract_features(
     store : folder of the feature store; None = ``GRANDE_CACHE`` or the user's cache folder.
     device : ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA where there is one).
     workers : processes that decode; None = one a core, 0 = everything in this process.
+    thumbnails : keep a small picture of each image with its features, for a report; costs a tenth of the decoding.
     progress : show a progress bar with images per second.
     runner : where it is computed: on this machine, or a :class:`~grande_gnn.images.RayRunner`.
     """
@@ -88,7 +97,7 @@ def extract_features(
     missing = [index for index, digest in enumerate(digests) if digest is None]
     reasons: dict[int, str] = {}
     n_extracted = 0
-    batches = runner([paths[index] for index in missing], extractor, kept, device, workers)
+    batches = runner([paths[index] for index in missing], extractor, kept, device, workers, thumbnails)
     with (
         _Writer(kept) as writer,
         tqdm(total=len(missing), unit="image", disable=not (progress and missing)) as bar,
@@ -117,7 +126,7 @@ class _Writer:
         self._since = time.monotonic()
 
     def add(self, batch: Batch) -> None:
-        new = [file for file in batch.files if file.thumbnail]
+        new = [file for file in batch.files if file.is_new]
         for file, feature in zip(new, batch.values, strict=True):
             self._images.append(StoredImage(file.digest, file.thumbnail, feature))
         for file in batch.files:

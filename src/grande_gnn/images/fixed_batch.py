@@ -51,7 +51,7 @@ class FixedBatch:
         fetched = features[: len(pixels)].to("cpu", non_blocking=True)
         if not features.is_cuda:
             return fetched.numpy
-        finished = torch.cuda.Event()
+        finished = torch.cuda.Event(blocking=True)  # sleeps while it waits: every core is decoding
         finished.record()
 
         def answer() -> NDArray[np.float32]:

@@ -40,11 +40,12 @@ _PREFETCH = 2
 
 @dataclass
 class FileResult:
-    """What became of one file: known already, newly decoded (it has a thumbnail), or unreadable."""
+    """What became of one file: known already, newly decoded, or unreadable (there is a reason)."""
 
     state: FileState | None = None
     digest: bytes = b""
     reason: str = ""
+    is_new: bool = False
     thumbnail: bytes = b""
 
 
@@ -76,15 +77,21 @@ class Runner(Protocol):
         store: FeatureStore,
         device: str,
         workers: int | None,
+        thumbnails: bool,
     ) -> Iterator[Batch]: ...
 
 
 def run_locally(
-    paths: Sequence[Path], extractor: Extractor, store: FeatureStore, device: str, workers: int | None
+    paths: Sequence[Path],
+    extractor: Extractor,
+    store: FeatureStore,
+    device: str,
+    workers: int | None,
+    thumbnails: bool,
 ) -> Iterator[Batch]:
     """Worker processes on this machine; what ``store`` holds is not decoded again."""
     chosen = _device(device)
-    tasks = Tasks(paths, extractor, store, chosen.type)
+    tasks = Tasks(paths, extractor, store, chosen.type, thumbnails)
     n_workers = min(_n_cores() if workers is None else workers, len(tasks))
     on_cpu = chosen.type == "cpu"
     tasks.share_memory = not on_cpu and _fits_shared_memory(tasks.batch_bytes * n_workers * _PREFETCH)
@@ -120,9 +127,14 @@ class Tasks(Dataset[Batch]):
     share_memory = False
 
     def __init__(
-        self, paths: Sequence[Path], extractor: Extractor, store: FeatureStore | None, device: str
+        self,
+        paths: Sequence[Path],
+        extractor: Extractor,
+        store: FeatureStore | None,
+        device: str,
+        thumbnails: bool,
     ) -> None:
-        self.paths, self.store = paths, store
+        self.paths, self.store, self.thumbnails = paths, store, thumbnails
         self.batch_size = _CPU_BATCH if device == "cpu" else _CUDA_BATCH
         self.preprocess = extractor.preprocess
         self.extractor = extractor if device == "cpu" else None
@@ -147,7 +159,8 @@ class Tasks(Dataset[Batch]):
                 file.reason = str(error)
                 continue
             pixels.numpy()[n_images] = self.preprocess.crop(image)
-            file.thumbnail = thumbnail_jpeg(image)
+            file.is_new = True
+            file.thumbnail = thumbnail_jpeg(image) if self.thumbnails else b""
             n_images += 1
         pixels = pixels[:n_images]
         if self.extractor is not None and n_images:

@@ -165,7 +165,7 @@ class FeatureStore:
             yield np.stack([np.frombuffer(rows[digest], dtype="<f4") for digest in chunk])
 
     def thumbnails(self, digests: Sequence[bytes]) -> Iterator[bytes]:
-        """The thumbnails of ``digests``, in their order, as JPEG files of 64 × 64 pixels."""
+        """The thumbnails of ``digests``, in their order, as JPEG files of 64 × 64 pixels; empty where none was kept."""
         for start in range(0, len(digests), _CHUNK):
             chunk = digests[start : start + _CHUNK]
             rows = dict(self._select("digest, thumbnail FROM images WHERE digest", chunk))

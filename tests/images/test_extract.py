@@ -170,11 +170,14 @@ def test_device_path_equals_worker_path(
     (class_folders / "rose" / "1.jpg").write_bytes(b"bad")
     expected = extract(class_folders, extractor, tmp_path / "other", workers=0).features()
     monkeypatch.setattr(pipeline, "_CUDA_BATCH", 3)
-    for share_memory in (False, True):
-        tasks = pipeline.Tasks(find_images(class_folders).paths(), extractor, None, "cuda", False)
-        tasks.share_memory = share_memory
+    for shared in (False, True):
+        tasks = pipeline.Tasks(find_images(class_folders).paths(), extractor, frozenset(), "cuda", False)
         loader = pipeline.DataLoader(tasks, batch_size=None, num_workers=2, collate_fn=pipeline._as_it_is)
-        batches = list(pipeline.run_network(loader, extractor, torch.device("cpu"), 3))
+        decoded: Any = loader
+        if shared:
+            tasks.slots = pipeline.Slots(2, 4, tasks.shape)
+            decoded = pipeline._in_place(loader, tasks.slots)
+        batches = list(pipeline.run_network(decoded, extractor, torch.device("cpu"), 3))
         assert [len(batch.files) for batch in batches] == [3, 3, 2]
         assert (np.concatenate([batch.values for batch in batches]) == expected).all()
 

@@ -33,7 +33,8 @@ def test_round_trip_in_any_order_across_chunks(store: FeatureStore) -> None:
     assert features.dtype == np.float32
     assert (features == np.array(wanted, dtype=np.float32)[:, None]).all()
     assert list(store.thumbnails(digests)) == [b"thumb%d" % number for number in wanted]
-    assert store.known([image(5).digest, image(5000).digest]) == {image(5).digest}
+    assert image(5).digest in store.digests()
+    assert image(5000).digest not in store.digests()
 
 
 def test_repeated_digests_are_repeated(store: FeatureStore) -> None:
@@ -50,8 +51,8 @@ def test_what_is_there_is_not_replaced(store: FeatureStore) -> None:
 
 def test_extractors_have_their_own_features(tmp_path: Path) -> None:
     FeatureStore(tmp_path, "one").add([image(1)])
-    assert FeatureStore(tmp_path, "one").known([image(1).digest])
-    assert not FeatureStore(tmp_path, "two").known([image(1).digest])
+    assert image(1).digest in FeatureStore(tmp_path, "one").digests()
+    assert image(1).digest not in FeatureStore(tmp_path, "two").digests()
 
 
 def test_unchanged_files_are_recognised_until_they_change(store: FeatureStore, tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", script]).returncode == -9
     assert store.path.stat().st_size > 10 * 5000  # the cut transaction is in the file
-    assert store.known([image(1).digest]) == {image(1).digest}
+    assert store.digests() == {image(1).digest}
     store.add([image(2)])
     (block,) = store.features([image(1).digest, image(2).digest])
     assert block[:, 0].tolist() == [1, 2]
@@ -110,12 +111,12 @@ def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
     with multiprocessing.get_context("fork").Pool(2) as pool:
         pool.starmap(_write_sixty, [(tmp_path, 0), (tmp_path, 40)], chunksize=1)
     store = FeatureStore(tmp_path, "test")
-    assert len(store.known([image(number).digest for number in range(100)])) == 100
+    assert store.digests() >= {image(number).digest for number in range(100)}
 
 
 def test_it_can_be_sent_to_other_processes(store: FeatureStore) -> None:
     store.add([image(1)])
-    assert pickle.loads(pickle.dumps(store)).known([image(1).digest])
+    assert image(1).digest in pickle.loads(pickle.dumps(store)).digests()
 
 
 def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from grande_gnn.validation import check_choice, check_features, check_integer
 
 __all__ = ["pair_distances", "ranked_lists"]
 
+_ROWS = 2**14
+"""Samples at a time where all are passed in float64."""
 _MARGIN = 16
 """Candidates kept beyond the list, so that most near-ties at its end are settled at once."""
 
@@ -67,13 +69,9 @@ def _exact_lists(
     X: NDArray[np.float32], length: int, device: torch.device, block_bytes: int
 ) -> NDArray[np.int32]:
     n, d = X.shape
-    # Centring shortens the vectors, and with them the rounding error of the expansion; a power of two
-    # brings them near 1, so that no square leaves the range of float32.
-    moved = X - X.mean(axis=0, dtype=np.float64)
-    moved *= 2.0 ** -np.frexp(np.abs(moved).max())[1]
-    centred = torch.from_numpy(moved.astype(np.float32)).to(device)
     exact = torch.from_numpy(X).to(device)
-    squares = (centred.double() ** 2).sum(1).float()
+    centred = _centred(exact)
+    squares = torch.cat([(rows.double() ** 2).sum(1).float() for rows in centred.split(_ROWS)])
     # The rounding error of a length-d float32 product grows like √d·u (Higham & Mary, 2019). Seen on
     # real and hostile data: at most 0.43 √d u (‖x‖² + ‖y‖²).
     unit = (8 + math.sqrt(d) / 2) * torch.finfo(torch.float32).eps
@@ -99,6 +97,22 @@ def _exact_lists(
             _settle_near_ties(exact, rows, found, close)
             lists[start : start + len(rows)] = found[:, :length].int().cpu().numpy()
     return lists
+
+
+def _centred(exact: torch.Tensor) -> torch.Tensor:
+    """The samples around their mean, divided by a power of two.
+
+    Centring shortens the vectors, and with them the rounding error of the expansion; the power of two brings
+    them near 1, so that no square leaves the range of float32.
+    """
+    blocks = exact.split(_ROWS)
+    mean = torch.stack([rows.sum(0, dtype=torch.float64) for rows in blocks]).sum(0) / len(exact)
+    most = max((rows - mean).abs().max().item() for rows in blocks)
+    scale = 2.0 ** -math.frexp(most)[1]
+    centred = torch.empty_like(exact)
+    for rows, out in zip(blocks, centred.split(_ROWS), strict=True):
+        out.copy_((rows - mean) * scale)
+    return centred
 
 
 class _full_float32:

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images.extractors import Extractor
 from grande_gnn.images.fixed_batch import FixedBatch
 from grande_gnn.images.read import read_image
+from grande_gnn.images.slots import Slots, can_share
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
 from grande_gnn.images.thumbnail import thumbnail_jpeg
 from grande_gnn.validation import check_choice
@@ -61,10 +63,13 @@ class Batch:
     files: list[FileResult]
     values: Any
 
-    def pin_memory(self) -> Batch:
-        """Called by the data loader: copies from pinned memory to the GPU need not wait."""
-        self.values = torch.as_tensor(self.values).pin_memory()
-        return self
+
+class Place(NamedTuple):
+    """Where in the :class:`Slots` a batch's pixels are."""
+
+    worker: int
+    slot: int
+    n_images: int
 
 
 class Runner(Protocol):
@@ -91,22 +96,27 @@ def run_locally(
 ) -> Iterator[Batch]:
     """Worker processes on this machine; what ``store`` holds is not decoded again."""
     chosen = _device(device)
-    tasks = Tasks(paths, extractor, store, chosen.type, thumbnails)
+    # Asked once: workers that ask the store would wait while it is written.
+    known = store.digests() if paths else frozenset[bytes]()
+    tasks = Tasks(paths, extractor, known, chosen.type, thumbnails)
     n_workers = min(_n_cores() if workers is None else workers, len(tasks))
     on_cpu = chosen.type == "cpu"
-    tasks.share_memory = not on_cpu and _fits_shared_memory(tasks.batch_bytes * n_workers * _PREFETCH)
+    if n_workers and not on_cpu and can_share():
+        tasks.slots = Slots(n_workers, _PREFETCH + 2, tasks.shape)
     loader: DataLoader[Batch] = DataLoader(
         tasks,
         batch_size=None,
         num_workers=n_workers,
         prefetch_factor=_PREFETCH if n_workers else None,
-        pin_memory=not on_cpu,
         collate_fn=_as_it_is,
         worker_init_fn=_start_worker if on_cpu else _start_decoder,
         in_order=False,  # a batch says where it belongs, so nobody waits for a slow one
     )
     try:
-        yield from loader if on_cpu else run_network(loader, extractor.to(chosen), chosen, tasks.batch_size)
+        if on_cpu:
+            yield from loader
+        else:
+            yield from _run_on_gpu(iter(loader), tasks, extractor, chosen)
     except torch.OutOfMemoryError as error:
         raise NotEnoughMemoryError(
             f"the GPU does not hold {extractor.name} and a batch of {tasks.batch_size} images: use --device cpu "
@@ -124,21 +134,23 @@ def run_locally(
 class Tasks(Dataset[Batch]):
     """Batch number i of the paths, processed by whoever asks: to features for the CPU, else to pixels."""
 
-    share_memory = False
+    slots: Slots | None = None
+    """Where workers put pixels; without it they are sent."""
 
     def __init__(
         self,
         paths: Sequence[Path],
         extractor: Extractor,
-        store: FeatureStore | None,
+        known: frozenset[bytes],
         device: str,
         thumbnails: bool,
     ) -> None:
-        self.paths, self.store, self.thumbnails = paths, store, thumbnails
+        self.paths, self.known, self.thumbnails = paths, known, thumbnails
         self.batch_size = _CPU_BATCH if device == "cpu" else _CUDA_BATCH
         self.preprocess = extractor.preprocess
         self.extractor = extractor if device == "cpu" else None
-        self.batch_bytes = 3 * self.batch_size * self.preprocess.size**2
+        self.shape = (self.batch_size, self.preprocess.size, self.preprocess.size, 3)
+        self._turn = 0
 
     def __len__(self) -> int:
         return -(-len(self.paths) // self.batch_size)
@@ -147,31 +159,32 @@ class Tasks(Dataset[Batch]):
         start = number * self.batch_size
         paths = self.paths[start : start + self.batch_size]
         files = [_identify(path) for path in paths]
-        known = self.store.known([file.digest for file in files]) if self.store else set()
-        pixels = self._room(len(paths))
+        place, pixels = self._room()
         n_images = 0
         for path, file in zip(paths, files, strict=True):
-            if file.reason or file.digest in known:
+            if file.reason or file.digest in self.known:
                 continue
             try:
                 image = read_image(path, self.preprocess.resize)
             except FileFormatError as error:
                 file.reason = str(error)
                 continue
-            pixels.numpy()[n_images] = self.preprocess.crop(image)
+            pixels[n_images] = self.preprocess.crop(image)
             file.is_new = True
             file.thumbnail = thumbnail_jpeg(image) if self.thumbnails else b""
             n_images += 1
-        pixels = pixels[:n_images]
         if self.extractor is not None and n_images:
-            return Batch(start, files, self.extractor(pixels).numpy())
-        return Batch(start, files, pixels if self.share_memory else pixels.numpy())
+            return Batch(start, files, self.extractor(torch.from_numpy(pixels[:n_images])).numpy())
+        return Batch(start, files, pixels[:n_images] if place is None else place._replace(n_images=n_images))
 
-    def _room(self, n_images: int) -> torch.Tensor:
-        """Empty pixels, at once where the other process will read them if memory is shared."""
-        shape = (n_images, self.preprocess.size, self.preprocess.size, 3)
-        pixels = torch.empty(shape, dtype=torch.uint8)
-        return pixels.share_memory_() if self.share_memory else pixels
+    def _room(self) -> tuple[Place | None, NDArray[np.uint8]]:
+        """Room for the pixels of a batch: the worker's next place, or new memory."""
+        worker = get_worker_info()
+        if self.slots is None or worker is None:
+            return None, np.empty(self.shape, dtype=np.uint8)
+        self._turn += 1
+        place = Place(worker.id, self._turn % self.slots.n_slots, 0)
+        return place, self.slots.pixels[place.worker, place.slot].numpy()
 
 
 def _identify(path: Path) -> FileResult:
@@ -183,11 +196,29 @@ def _identify(path: Path) -> FileResult:
         return FileResult(reason=f"cannot be opened: {error.strerror}")
 
 
+def _run_on_gpu(
+    batches: Iterator[Batch], tasks: Tasks, extractor: Extractor, device: torch.device
+) -> Iterator[Batch]:
+    """The workers have begun to decode; the rest is made ready meanwhile."""
+    extractor = extractor.to(device)
+    if tasks.slots is None:
+        yield from run_network(batches, extractor, device, tasks.batch_size)
+        return
+    with tasks.slots.pinned():
+        yield from run_network(_in_place(batches, tasks.slots), extractor, device, tasks.batch_size)
+
+
+def _in_place(batches: Iterable[Batch], slots: Slots) -> Iterator[Batch]:
+    for batch in batches:
+        place: Place = batch.values
+        batch.values = slots.pixels[place.worker, place.slot, : place.n_images]
+        yield batch
+
+
 def run_network(
     batches: Iterable[Batch], extractor: Extractor, device: torch.device, batch_size: int
 ) -> Iterator[Batch]:
     """Replace pixels by features, one batch behind: the GPU works while the batch before is stored."""
-    batches = iter(batches)  # workers start to decode while the network is made ready
     network = FixedBatch(extractor, device, batch_size)
     previous: Batch | None = None
     for batch in batches:
@@ -204,12 +235,6 @@ def _answered(batch: Batch) -> Batch:
     if callable(batch.values):
         batch.values = batch.values()
     return batch
-
-
-def _fits_shared_memory(n_bytes: int) -> bool:
-    """Whether batches can travel through /dev/shm, which containers often make small; pipes are slower."""
-    folder = Path("/dev/shm")
-    return not folder.is_dir() or shutil.disk_usage(folder).free > 2 * n_bytes
 
 
 def _device(device: str) -> torch.device:

@@ -48,7 +48,7 @@ class RayRunner:
     ) -> Iterator[Batch]:
         """Batches with features, in any order; ``auto`` means CPU, ``workers`` limits the tasks at a time."""
         device = "cuda" if check_choice(device, ("auto", "cpu", "cuda"), name="device") == "cuda" else "cpu"
-        tasks = Tasks(paths, extractor, None, device, thumbnails)
+        tasks = Tasks(paths, extractor, frozenset(), device, thumbnails)
         if not len(tasks):
             return
         with joined_cluster(self.address) as ray:

@@ -139,9 +139,10 @@ class FeatureStore:
                 ((*state, digest) for state, digest in files if state.is_settled()),
             )
 
-    def known(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Those of ``digests`` whose features are here."""
-        return {row[0] for row in self._select("digest FROM images WHERE digest", digests)}
+    def digests(self) -> frozenset[bytes]:
+        """The keys of all images whose features are here."""
+        with self._open() as connection:
+            return frozenset(row[0] for row in connection.execute("SELECT digest FROM images"))
 
     def is_empty(self) -> bool:
         """Whether nothing was ever kept here."""

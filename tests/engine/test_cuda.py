@@ -7,13 +7,14 @@ import torch
 pytest.importorskip("triton", reason="triton is not installed")
 
 from grande_gnn.engine import Replica, Settings, train
-from grande_gnn.engine.cuda import cuda_flow, cuda_head
+from grande_gnn.engine.cuda import cuda_flow, cuda_head, cuda_model
+from grande_gnn.engine.cuda.adam import Trained, TritonAdam
 from grande_gnn.engine.degrees import build_degree
 from grande_gnn.engine.flow import TorchFlow
 from grande_gnn.engine.heads import Inputs, MLPHead
 from grande_gnn.engine.kernels import TorchKernels
 from grande_gnn.engine.labelled import LabelledRows
-from grande_gnn.graph import Graph
+from grande_gnn.graph import Graph, reciprocal_knn_graph
 
 HAS_GPU = torch.cuda.is_available()
 CPU, DEVICE = torch.device("cpu"), torch.device("cuda" if HAS_GPU else "cpu")
@@ -119,14 +120,64 @@ def test_masks_are_fresh_every_epoch_and_keep_the_right_share():
     assert torch.allclose(drawn[0][kept[0] > 0], torch.tensor(1 / 0.75, device=DEVICE))
 
 
+def test_adam_equals_torchs():
+    rng = np.random.default_rng(4)
+    settings = Settings(epochs=20, lr=0.01, weight_decay=0.1)
+    start = torch.from_numpy(rng.normal(size=(37, 41)).astype(np.float32)).to(DEVICE)
+    ours, theirs = start.clone(), start.clone()
+    ours.grad, half = torch.empty_like(ours), ours.half()
+    optimiser = TritonAdam([Trained(ours, 8.0, half)], settings)
+    reference = torch.optim.Adam([theirs], settings.lr, weight_decay=settings.weight_decay)
+    for _ in range(settings.epochs):
+        theirs.grad = torch.from_numpy(rng.normal(size=(37, 41)).astype(np.float32)).to(DEVICE)
+        ours.grad.copy_(8 * theirs.grad)
+        optimiser.step()
+        reference.step()
+    assert distance(theirs, ours) < 1e-6
+    assert (half == ours.half()).all()
+
+
+@pytest.mark.parametrize("model", ["appnp", "sgc"])
+@pytest.mark.parametrize("magnitude", [1e-4, 1.0, 1e4])
+def test_half_precision_gives_nearly_the_same_gradients(model, magnitude):
+    n, c, R, mean = CASES["flowers"]
+    rng = np.random.default_rng(5)
+    graph, replicas = random_graph(n, mean, rng), some_replicas(n, c, R, rng)
+    X = torch.from_numpy(magnitude * rng.normal(size=(n, 24)).astype(np.float32)).to(DEVICE)
+    gradients = {}
+    for precision in ("highest", "half"):
+        settings = Settings(model=model, precision=precision)
+        built = cuda_model(X, graph, replicas, c, settings, LabelledRows(replicas, DEVICE))
+        built.backward(built.labelled.loss_gradient(built.forward()))
+        scales = {id(t.parameter): t.scale for t in built.optimiser(settings).trained}
+        gradients[precision] = [p.grad / scales[id(p)] for p in built.all_parameters()]
+    for exact, half in zip(gradients["highest"], gradients["half"], strict=True):
+        assert distance(exact, half) < 0.02
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device: a whole training is captured as a CUDA graph")
+@pytest.mark.parametrize("model", ["appnp", "sgc"])
+def test_half_precision_trains_as_well(model):
+    rng = np.random.default_rng(6)
+    y = np.arange(600) % 5
+    X = (np.eye(5, 12)[y] * 1.5 + rng.normal(size=(600, 12))).astype(np.float32)
+    graph = reciprocal_knn_graph(X, 10)
+    replicas = [Replica(np.where(np.arange(600) < 60, y, -1), 0.2, r, 0, 32) for r in range(8)]
+    accuracy = {}
+    for precision in ("tf32", "half"):
+        settings = Settings(model=model, device="cuda", precision=precision, lr=0.01)
+        answers = train(X, graph, replicas, 5, settings)
+        accuracy[precision] = np.mean([np.mean(a.predictions == y) for a in answers])
+    assert accuracy["tf32"] > 0.6
+    assert abs(accuracy["half"] - accuracy["tf32"]) < 0.02
+
+
 @pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device: a whole training is captured as a CUDA graph")
 @pytest.mark.parametrize("model", ["appnp", "sgc"])
 def test_a_whole_training_on_the_gpu_agrees_with_the_cpu(model):
     rng = np.random.default_rng(3)
     y = np.arange(300) % 5
     X = (np.eye(5, 12)[y] * 3 + rng.normal(size=(300, 12))).astype(np.float32)
-    from grande_gnn.graph import reciprocal_knn_graph
-
     graph = reciprocal_knn_graph(X, 10)
     few = np.where(np.arange(300) < 60, y, -1)
     replicas = [Replica(few, degree, r, 0, 32) for degree in (0.2, "centrality") for r in range(2)]

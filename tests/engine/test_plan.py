@@ -41,7 +41,7 @@ def test_hops_may_be_chosen_even_none(model):
         "epochs": [-1, 1.5],
         "lr": [0.0, -1e-3, math.inf, math.nan],
         "device": ["gpu", None, 0],
-        "precision": ["half", None],
+        "precision": ["double", None],
         "memory_limit": [0, 1.5, "1GB"],
         "seed": [-1, None, 0.5],
     }.items(),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from grande_gnn.engine.cuda import cuda_flow, cuda_head, fused_kernels_serve
+from grande_gnn.engine.cuda import cuda_model, fused_kernels_serve
 from grande_gnn.engine.degrees import build_degree
 from grande_gnn.engine.flow import TorchFlow
 from grande_gnn.engine.heads import LONGEST_RUN, Head, Inputs, LinearHead, MLPHead, runs_of
@@ -32,9 +32,7 @@ def build_model(
         return _fixed(X, graph, replicas, n_classes, settings)
     labelled = LabelledRows(replicas, X.device)
     if X.device.type == "cuda" and fused_kernels_serve(replicas[0], n_classes, settings):
-        head = cuda_head(X, replicas, n_classes, settings)
-        flow = cuda_flow(graph, replicas, n_classes, settings, X.device)
-        return Diffusion(head, flow, labelled, capturable=True)
+        return cuda_model(X, graph, replicas, n_classes, settings, labelled)
     kernels = TorchKernels(graph, len(replicas), n_classes, X.device)
     degree = build_degree(replicas, graph, kernels, settings.detach)
     return Diffusion(_head(X, replicas, n_classes, settings), TorchFlow(degree, kernels, settings), labelled)

@@ -36,34 +36,37 @@ class Sizes:
     replicas: int
     repetitions: int  # 0 without dropout
     fused: bool = True  # on CUDA: whether the Triton kernels serve
+    half: bool = False  # on CUDA, with the Triton kernels: whether large arrays are float16
 
 
 def predicted_bytes(sizes: Sizes, device: str) -> int:
-    """Peak bytes of training one batch, in float32.
+    """Peak bytes of training one batch.
 
     Shared by the batch: the features and their masked copies. For each replica: parameters with gradient and Adam's two
     moments; the hidden layer; the states of the diffusion with their temporaries; numbers of its pairs.
     """
     s = sizes
-    fused = device == "cuda" and s.fused
     pairs = (s.n_edges - s.n) // 2
     wide = s.n * s.c
     hidden = s.n * (s.hidden or 0)
     parameters = s.d * s.c + s.c if s.hidden is None else s.d * s.hidden + s.hidden + s.hidden * s.c + s.c
-    if fused:
-        # The features, padded and turned, and a masked pair for each repetition; d ⊙ states, their
-        # gradients, H⁽⁰⁾, Z, its copy for the answer, and what goes to the head.
-        shared = (3 + 2 * s.repetitions) * s.n * s.d
-        flow = (2 * s.hops + 6) * wide + pairs + 4 * s.n
-    else:
-        # The features, rescaled and masked for each repetition, and one mask with its bits; the gradient of one run's
-        # hidden layer; the states and their temporaries; numbers of the pairs; values and columns of the
-        # replicas' own adjacency.
-        shared = s.n * s.d * (1 + (s.repetitions + 1 if s.repetitions else 0))
-        shared += s.n * s.d * 5 // 4 if s.repetitions else 0
-        shared += hidden * min(s.replicas, LONGEST_RUN)
-        flow = (s.hops + 8) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
     fixed = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
+    if device == "cuda" and s.fused:
+        # The features, padded and turned, and a masked pair for each repetition; d ⊙ states and their
+        # gradients; H⁽⁰⁾, Z, its copy for the answer, and what goes to the head.
+        short = 2 if s.half else 4
+        from_inputs = short if s.hidden is not None else 4
+        shared = 4 * s.n * s.d + from_inputs * (2 + 2 * s.repetitions) * s.n * s.d
+        weights = 16 * parameters + (2 * parameters if s.half and s.hidden is not None else 0)
+        flow = short * (2 * s.hops + 1) * wide + 4 * (5 * wide + pairs + 4 * s.n)
+        return shared + s.replicas * (weights + short * hidden + flow) + fixed
+    # The features, rescaled and masked for each repetition, and one mask with its bits; the gradient of one run's
+    # hidden layer; the states and their temporaries; numbers of the pairs; values and columns of the
+    # replicas' own adjacency.
+    shared = s.n * s.d * (1 + (s.repetitions + 1 if s.repetitions else 0))
+    shared += s.n * s.d * 5 // 4 if s.repetitions else 0
+    shared += hidden * min(s.replicas, LONGEST_RUN)
+    flow = (s.hops + 8) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
     return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + fixed
 
 

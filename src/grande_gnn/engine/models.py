@@ -19,7 +19,20 @@ from grande_gnn.engine.heads import Head, initial_weights
 from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.plan import Replica, Settings
 
-__all__ = ["Diffusion", "FixedSGC", "Model"]
+__all__ = ["Diffusion", "FixedSGC", "Model", "Optimiser"]
+
+
+class Optimiser(Protocol):
+    """Updates all parameters of a model from their gradients."""
+
+    def step(self) -> object: ...
+
+
+def adam(parameters: Sequence[Tensor], settings: Settings, capturable: bool) -> Optimiser:
+    """Adam with L2 decay on all parameters."""
+    return torch.optim.Adam(
+        parameters, settings.lr, weight_decay=settings.weight_decay, fused=True, capturable=capturable
+    )
 
 
 class Model(Protocol):
@@ -28,7 +41,7 @@ class Model(Protocol):
     labelled: LabelledRows
     capturable: bool  # whether an epoch can be recorded as a CUDA graph
 
-    def all_parameters(self) -> list[Tensor]: ...
+    def optimiser(self, settings: Settings) -> Optimiser: ...
     def forward(self) -> Tensor: ...
     def backward(self, gradient: Tensor) -> None: ...
     def evaluate(self) -> tuple[Tensor, Tensor, Tensor]: ...
@@ -43,6 +56,9 @@ class Diffusion:
 
     def all_parameters(self) -> list[Tensor]:
         return self.head.all_parameters()
+
+    def optimiser(self, settings: Settings) -> Optimiser:
+        return adam(self.all_parameters(), settings, self.capturable)
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
         return self.head.of_replica(r)
@@ -93,6 +109,9 @@ class FixedSGC:
             )
             for member in self.members
         ]
+
+    def optimiser(self, settings: Settings) -> Optimiser:
+        return adam(self.all_parameters(), settings, self.capturable)
 
     def all_parameters(self) -> list[Tensor]:
         return [*self.weights, *self.biases]

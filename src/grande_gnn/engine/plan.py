@@ -38,7 +38,7 @@ class Settings:
     lr: float = 1e-3  # 1e-2 on CUB200
     detach: bool = False  # True stops the gradient at the degree
     device: str = "auto"  # CUDA where there is one
-    precision: str = "tf32"  # "highest" turns TF32 off on CUDA
+    precision: str = "tf32"  # of CUDA's products; "highest" is float32, "half" keeps large arrays in float16
     memory_limit: int | None = None  # bytes; None: most of what is free
     seed: int = 0
 
@@ -53,7 +53,7 @@ class Settings:
         check_integer(self.epochs, name="epochs", low=0)
         check_real(self.lr, name="lr", low=0.0, open_low=True)
         check_choice(str(self.device).split(":")[0], ("auto", "cpu", "cuda"), name="device")
-        check_choice(self.precision, ("tf32", "highest"), name="precision")
+        check_choice(self.precision, ("tf32", "highest", "half"), name="precision")
         if self.memory_limit is not None:
             check_integer(self.memory_limit, name="memory_limit", low=1)
         check_integer(self.seed, name="seed", low=0)

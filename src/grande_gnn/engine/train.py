@@ -60,13 +60,7 @@ def train(
 
 def _fit(model: Model, settings: Settings, n_replicas: int, progress: Progress | None) -> None:
     """200 epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts."""
-    optimiser = torch.optim.Adam(
-        model.all_parameters(),
-        settings.lr,
-        weight_decay=settings.weight_decay,
-        fused=True,
-        capturable=model.capturable,
-    )
+    optimiser = model.optimiser(settings)
 
     def epoch() -> None:
         model.backward(model.labelled.loss_gradient(model.forward()))
@@ -84,8 +78,9 @@ def _outcomes(model: Model, n_replicas: int, keep_models: bool) -> Iterator[Outc
     lost = int((~Z.sum(-1).isfinite()).any(1).sum())  # a sum tells, without a copy of all logits
     if lost:
         raise InvalidInputError(
-            "the training left the range of float32, so the features or lr are too large: normalise the features "
-            f"(center-l2) or lower lr; got {lost} of {n_replicas} trainings with infinite or NaN logits"
+            "the training left the range of its numbers, so the features or lr are too large: normalise the features "
+            "(center-l2), lower lr, or take precision='tf32' if it was half; "
+            f"got {lost} of {n_replicas} trainings with infinite or NaN logits"
         )
     predictions = Z.argmax(-1).cpu().numpy()
     for r in range(n_replicas):
@@ -115,6 +110,7 @@ def _batches(
         sizes = Sizes(
             shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions,
             fused=fused_kernels_serve(replicas[members[0]], n_classes, settings),
+            half=settings.precision == "half",
         )  # fmt: skip
         size = replicas_that_fit(sizes, settings, device)
         yield from (members[a : a + size] for a in range(0, len(members), size))
@@ -152,10 +148,11 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 @contextmanager
 def _precision(precision: str) -> Iterator[None]:
-    """TF32 for the matrix products on CUDA, or full float32, and the caller's choice back afterwards."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    """TF32 for the products of floats on CUDA, or full float32; sums in float32; the caller's choice back afterwards."""
+    products = torch.backends.cuda.matmul
+    before = products.allow_tf32, products.allow_fp16_reduced_precision_reduction
+    products.allow_tf32, products.allow_fp16_reduced_precision_reduction = precision != "highest", False
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        products.allow_tf32, products.allow_fp16_reduced_precision_reduction = before

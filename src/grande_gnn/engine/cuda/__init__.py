@@ -10,10 +10,12 @@ from torch import Tensor
 
 from grande_gnn.engine.flow import Flow
 from grande_gnn.engine.heads import Head, LinearHead, runs_of
+from grande_gnn.engine.labelled import LabelledRows
+from grande_gnn.engine.models import Model
 from grande_gnn.engine.plan import Replica, Settings
 from grande_gnn.graph import Graph
 
-__all__ = ["cuda_flow", "cuda_head", "fused_kernels_serve"]
+__all__ = ["cuda_flow", "cuda_head", "cuda_model", "fused_kernels_serve"]
 
 _MOST_CLASSES = 256
 """The second layer's backward kernel holds all classes of a tile in registers."""
@@ -28,15 +30,31 @@ def fused_kernels_serve(replica: Replica, n_classes: int, settings: Settings) ->
     )
 
 
+def cuda_model(
+    X: Tensor,
+    graph: Graph,
+    replicas: Sequence[Replica],
+    n_classes: int,
+    settings: Settings,
+    labelled: LabelledRows,
+) -> Model:
+    """Head, flow and optimiser of a batch."""
+    from grande_gnn.engine.cuda.model import TritonDiffusion, loss_scale
+
+    head = cuda_head(X, replicas, n_classes, settings)
+    flow = cuda_flow(graph, replicas, n_classes, settings, X.device)
+    return TritonDiffusion(head, flow, labelled, loss_scale(replicas, settings))
+
+
 def cuda_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
     """The head of a batch: linear for SGC or ``hidden=None``, else two layers."""
     from grande_gnn.engine.cuda.head import CudaInputs, TritonMLPHead
 
     runs = runs_of(replicas, settings, len(replicas))
-    inputs = CudaInputs(X, runs, settings)
     hidden = replicas[0].hidden
     if settings.model == "sgc" or hidden is None:
-        return LinearHead(inputs, runs, replicas, n_classes, settings)
+        return LinearHead(CudaInputs(X, runs, settings), runs, replicas, n_classes, settings)
+    inputs = CudaInputs(X, runs, settings, half=settings.precision == "half")
     return TritonMLPHead(inputs, runs, replicas, n_classes, hidden, settings)
 
 

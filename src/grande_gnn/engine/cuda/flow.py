@@ -49,8 +49,9 @@ class TritonFlow:
         self.D = torch.empty_like(self._delta)
         self.share = torch.empty_like(self._delta)
         wide = (self.n, self.R * self.c)
-        self.S = torch.empty(self.K, *wide, device=device)  # d ⊙ H⁽ᵏ⁾, k < K
-        self.V = torch.empty(self.K + 1, *wide, device=device)  # d ⊙ G⁽ᵏ⁾
+        kind = torch.float16 if settings.precision == "half" else torch.float32
+        self.S = torch.empty(self.K, *wide, dtype=kind, device=device)  # d ⊙ H⁽ᵏ⁾, k < K
+        self.V = torch.empty(self.K + 1, *wide, dtype=kind, device=device)  # d ⊙ G⁽ᵏ⁾
         self.Z = torch.empty(wide, device=device)
         self.to_head = torch.empty(wide, device=device)
 
@@ -134,7 +135,7 @@ class TritonFlow:
         shape = (self.n, self.R, self.c)
         row, replica = labelled.row, labelled.replica
         last = self.V[-1].zero_().view(shape)
-        last[row, replica] = gradient * self.D[row, replica].unsqueeze(-1)
+        last[row, replica] = (gradient * self.D[row, replica].unsqueeze(-1)).to(last.dtype)
         for k in range(self.K, 0, -1):
             self._hop(self.V[k], self.V[k - 1], 0.0, scale=True)
         grid, block = self._columns()

@@ -4,7 +4,7 @@ Layout: H and everything of its shape is (n, R·c), node-major, so that a neighb
 contiguous read for all replicas, and a block of columns of all nodes stays in the L2 cache while the
 programs of that block run (program 0 counts nodes and runs fastest). Degrees and scales are (n, R); squared
 distances are (pairs + 1, R), the last row being the zeros of all self-loops. Nothing of size
-edges × classes is ever stored.
+edges × classes is ever stored. S and V, which the hops read and write, may be float16; sums are float32.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def hop(
         here = e + lanes < end
         i = tl.load(indices + e + lanes, mask=here, other=0).to(tl.int64)
         tile = tl.load(S + i[:, None] * RC + cols[None, :], mask=here[:, None] & inside[None, :], other=0.0)
-        total += tl.sum(tile, 0)
+        total += tl.sum(tile.to(tl.float32), 0)
     d = tl.load(D + q * R + cols // C, mask=inside, other=0.0)
     z = keep * d * total
     if RETURN:
@@ -75,17 +75,17 @@ def gather_gradients(
     place = q * RC + cols
     per_d = 1 / tl.load(D + q * R + cols // C, mask=inside, other=1.0)
     h = tl.load(H + place, mask=inside, other=0.0)
-    head = tl.load(V + place, mask=inside, other=0.0) * per_d
+    head = tl.load(V + place, mask=inside, other=0.0).to(tl.float32) * per_d
     log_scale = head * h
     gradients, states = V + place, S + place
     for _ in range(1, K):
         gradients += size
         states += size
-        G = tl.load(gradients, mask=inside, other=0.0) * per_d
-        z = tl.load(states, mask=inside, other=0.0) * per_d
+        G = tl.load(gradients, mask=inside, other=0.0).to(tl.float32) * per_d
+        z = tl.load(states, mask=inside, other=0.0).to(tl.float32) * per_d
         head += alpha * G
         log_scale += G * (2 * z - alpha * h)
-    G = tl.load(gradients + size, mask=inside, other=0.0) * per_d
+    G = tl.load(gradients + size, mask=inside, other=0.0).to(tl.float32) * per_d
     z = tl.load(Z + place, mask=inside, other=0.0)
     tl.store(to_head + place, head + alpha * G, mask=inside)
     tl.store(Z + place, log_scale + G * (z - alpha * h), mask=inside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ import triton
 from torch import Tensor
 
 from grande_gnn.engine.cuda import head_kernels as kernels
+from grande_gnn.engine.cuda.adam import Trained
 from grande_gnn.engine.heads import Inputs, MLPHead, Run, Weights, _with_gradient
 from grande_gnn.engine.plan import Settings
 
@@ -25,24 +27,39 @@ def mask_key(*parts: int) -> int:
     return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)
 
 
+def product(left: Tensor, right: Tensor, out: Tensor) -> None:
+    """out = left·right; halves may give floats, and are summed as floats in any case."""
+    if left.dtype == out.dtype:
+        torch.mm(left, right, out=out)
+    elif left.is_cuda:
+        torch.mm(left, right, out_dtype=out.dtype, out=out)
+    else:
+        torch.mm(left.to(out.dtype), right.to(out.dtype), out=out)
+
+
 class CudaInputs(Inputs):
     """The features and their transpose, padded with zero rows, and masked by a kernel when training.
 
-    The epoch is a counter on the device, so that a recorded graph can replay it.
+    The epoch is a counter on the device, so that a recorded graph can replay it. With ``half`` they are float16, times
+    the power of two ``scale`` that brings the largest near 1.
     """
 
-    def __init__(self, X: Tensor, runs: Sequence[Run], settings: Settings) -> None:
+    def __init__(self, X: Tensor, runs: Sequence[Run], settings: Settings, half: bool = False) -> None:
         self.n, self.d = X.shape
         self.stride = triton.cdiv(self.n, _ALIGN) * _ALIGN
-        padded = X.new_zeros(self.stride, self.d)
-        padded[: self.n] = X
         self.X, self.drop = X, settings.drop
+        self.dtype, self.scale = torch.float32, 1.0
+        if half:
+            self.dtype = torch.float16
+            self.scale = 2.0 ** -math.frexp(X.abs().max().item() / (1 - self.drop))[1]
+        padded = X.new_zeros(self.stride, self.d, dtype=self.dtype)
+        padded[: self.n] = X * self.scale if half else X
         self._plain = padded
         self.step = torch.zeros(1, dtype=torch.int32, device=X.device)
         repetitions = sorted({run.repetition for run in runs}) if self.drop else []
         self.keys = {r: mask_key(settings.seed, r, 0, self.d) for r in repetitions}
         self.masked = {r: torch.zeros_like(padded) for r in repetitions}
-        self.turned = {r: X.new_zeros(self.d, self.stride) for r in repetitions}
+        self.turned = {r: X.new_zeros(self.d, self.stride, dtype=self.dtype) for r in repetitions}
         self._plain_turned = padded.T.contiguous()
 
     def draw(self, training: bool) -> None:
@@ -53,7 +70,7 @@ class CudaInputs(Inputs):
             for r, key in self.keys.items():
                 kernels.mask_inputs[grid](
                     self.X, self.masked[r], self.turned[r], self.step, key, self.n, self.d, self.stride, self.drop,
-                    BN=32, BD=64,
+                    self.scale / (1 - self.drop), BN=32, BD=64,
                 )  # fmt: skip
 
     def __getitem__(self, repetition: int) -> Tensor:
@@ -81,7 +98,11 @@ class TritonMLPHead(MLPHead):
 
     def _prepare(self, n_replicas: int, settings: Settings) -> None:
         width = self.inputs.stride
-        self._hidden = [torch.empty(len(run) * self.h, width, device=self.device) for run in self.runs]
+        kind = self.inputs.dtype
+        self._hidden = [
+            torch.empty(len(run) * self.h, width, dtype=kind, device=self.device) for run in self.runs
+        ]
+        self._weights = [weight.to(kind) for weight in self.parameters["weight1"]]
         self._out = torch.empty(self.n, n_replicas, self.c, device=self.device)
         repetitions = sorted({run.repetition for run in self.runs}) if self.drop else []
         self._keys = {r: mask_key(settings.seed, r, 1, self.h) for r in repetitions}
@@ -89,7 +110,7 @@ class TritonMLPHead(MLPHead):
             r: torch.empty(self.h, width, dtype=torch.int8, device=self.device) for r in repetitions
         }
         self._nothing = torch.empty(1, dtype=torch.int8, device=self.device)
-        self._precision = "tf32" if settings.precision == "tf32" else "ieee"
+        self._precision = "ieee" if settings.precision == "highest" else "tf32"
         # Block sizes: the best of those tried on an H200 (docs/performance.md).
         BC = max(16, triton.next_power_of_2(self.c))
         self._forward_blocks = {"BN": 128 if BC <= 32 else 64, "BH": 32, "BC": min(128, BC)}
@@ -115,12 +136,12 @@ class TritonMLPHead(MLPHead):
         blocks = self._forward_blocks
         for i, run in enumerate(self.runs):
             inputs = self.inputs.padded(run.repetition)
-            torch.mm(self.parameters["weight1"][i], inputs.T, out=self._hidden[i])
+            product(self._weights[i], inputs.T, self._hidden[i])
             grid = (triton.cdiv(self.n, blocks["BN"]), len(run), triton.cdiv(self.c, blocks["BC"]))
             kernels.mlp_forward[grid](
                 self._hidden[i], self.parameters["bias1"][i], self._mask(run), self.parameters["weight2"][0],
                 self.parameters["bias2"][0], self._out, self.n, self.h, self.c, self.inputs.stride,
-                self._out.shape[1] * self.c, run.replicas.start, self._keep,
+                self._out.shape[1] * self.c, run.replicas.start, self._keep, 1 / self.inputs.scale,
                 DROP=self._drops, PRECISION=self._precision, **blocks,
             )  # fmt: skip
         return self._out.transpose(0, 1)
@@ -138,13 +159,29 @@ class TritonMLPHead(MLPHead):
             kernels.mlp_backward[(len(run), triton.cdiv(self.h, self._blocks["BH"]), self._splits)](
                 self._hidden[i], self.parameters["bias1"][i], self._mask(run), weight2, g,
                 self._part_W2, self._part_b1, self.n, self.h, self.c, self.inputs.stride,
-                g.shape[1] * self.c, run.replicas.start, self._part_b1.shape[1], self._keep, rows_each,
+                g.shape[1] * self.c, run.replicas.start, self._part_b1.shape[1], self._keep, 1 / self.inputs.scale,
+                rows_each,
                 DROP=self._drops, PRECISION=self._precision, **self._blocks,
             )  # fmt: skip
             torch.sum(self._part_W2[:, : len(run)], 0, out=weight2.grad[run.replicas])
             torch.sum(self._part_b1[:, : len(run)].flatten(1), 0, out=self.parameters["bias1"][i].grad)
             turned = self.inputs.transposed(run.repetition)
-            torch.mm(self._hidden[i], turned.T, out=self.parameters["weight1"][i].grad)
+            product(self._hidden[i], turned.T, self._gradient(i))
+
+    def _gradient(self, run: int) -> Tensor:
+        gradient = self.parameters["weight1"][run].grad
+        assert gradient is not None  # allocated with the parameter
+        return gradient
+
+    def trained(self) -> list[Trained]:
+        """The parameters, for the optimiser: W₁'s gradient has the scale of the inputs."""
+        half = self.inputs.dtype == torch.float16
+        first = [
+            Trained(weight, self.inputs.scale, copy if half else None)
+            for weight, copy in zip(self.parameters["weight1"], self._weights, strict=True)
+        ]
+        others = [p for name, group in self.parameters.items() if name != "weight1" for p in group]
+        return first + [Trained(parameter) for parameter in others]
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
         i = next(i for i, run in enumerate(self.runs) if r < run.replicas.stop)

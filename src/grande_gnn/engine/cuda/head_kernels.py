@@ -23,14 +23,14 @@ def _kept(step, key, where, p):
 
 
 @triton.jit
-def mask_inputs(X, out, turned, step, key, n, d, stride, p, BN: tl.constexpr, BD: tl.constexpr):
-    """X with each element dropped with probability p and the kept ones scaled by 1/(1 − p), as (n, d) and (d, n)."""
+def mask_inputs(X, out, turned, step, key, n, d, stride, p, scale, BN: tl.constexpr, BD: tl.constexpr):
+    """X with each element dropped with probability p and the kept ones times ``scale``, as (n, d) and (d, n)."""
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     cols = tl.program_id(1) * BD + tl.arange(0, BD)
     inside = (rows[:, None] < n) & (cols[None, :] < d)
     where = rows[:, None].to(tl.int64) * d + cols[None, :]
     x = tl.load(X + where, mask=inside, other=0.0)
-    x = tl.where(_kept(step, key, where.to(tl.uint32), p), x / (1 - p), 0.0)
+    x = tl.where(_kept(step, key, where.to(tl.uint32), p), x * scale, 0.0)
     tl.store(out + where, x, mask=inside)
     flipped = (cols[:, None] < d) & (rows[None, :] < n)
     tl.store(turned + cols[:, None].to(tl.int64) * stride + rows[None, :], tl.trans(x), mask=flipped)
@@ -44,11 +44,11 @@ def draw_mask(out, step, key, size, p, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _activated(pre, bias, mask, units, rows, end, stride, h, replica, keep, DROP: tl.constexpr):
-    """dropout(ReLU(pre + b)) of a (units, rows) tile of ``replica``."""
+def _activated(pre, bias, mask, units, rows, end, stride, h, replica, keep, unscale, DROP: tl.constexpr):
+    """dropout(ReLU(pre · unscale + b)) of a (units, rows) tile of ``replica``."""
     inside = (units[:, None] < h) & (rows[None, :] < end)
     place = (replica * h + units[:, None]).to(tl.int64) * stride + rows[None, :]
-    value = tl.load(pre + place, mask=inside, other=0.0)
+    value = tl.load(pre + place, mask=inside, other=0.0).to(tl.float32) * unscale
     value += tl.load(bias + replica * h + units, mask=units < h, other=0.0)[:, None]
     value = tl.where(inside, tl.maximum(value, 0.0), 0.0)
     if DROP:
@@ -59,7 +59,7 @@ def _activated(pre, bias, mask, units, rows, end, stride, h, replica, keep, DROP
 
 @triton.jit
 def mlp_forward(
-    pre, bias1, mask, W2, bias2, out, n, h, c, stride, RC, first, keep,
+    pre, bias1, mask, W2, bias2, out, n, h, c, stride, RC, first, keep, unscale,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """H⁽⁰⁾ of one run: out[:, first + r, :] = activated(pre)[r]ᵀ W₂[first + r] + b₂."""
@@ -69,7 +69,7 @@ def mlp_forward(
     total = tl.zeros([BN, BC], dtype=tl.float32)
     for start in range(0, h, BH):
         units = start + tl.arange(0, BH)
-        hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, keep, DROP)
+        hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, keep, unscale, DROP)
         weights = tl.load(
             W2 + (first + r) * h * c + units[:, None] * c + classes[None, :],
             mask=(units[:, None] < h) & (classes[None, :] < c), other=0.0,
@@ -82,7 +82,7 @@ def mlp_forward(
 
 @triton.jit
 def mlp_backward(
-    pre, bias1, mask, W2, gradient, part_W2, part_b1, n, h, c, stride, RC, first, n_replicas, keep, rows_each,
+    pre, bias1, mask, W2, gradient, part_W2, part_b1, n, h, c, stride, RC, first, n_replicas, keep, unscale, rows_each,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """From ∂loss/∂H⁽⁰⁾ to the gradient of the hidden layer (in place of ``pre``), of W₂ and of b₁.
@@ -105,12 +105,14 @@ def mlp_backward(
             gradient + rows[:, None].to(tl.int64) * RC + (first + r) * c + classes[None, :],
             mask=(rows[:, None] < last) & (classes[None, :] < c), other=0.0,
         )  # fmt: skip
-        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, keep, DROP)
+        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, keep, unscale, DROP)
         to_W2 += tl.dot(hidden, g, input_precision=PRECISION)
         back = tl.dot(weights, tl.trans(g), input_precision=PRECISION)
         back = tl.where(hidden > 0, back / keep, 0.0)
         to_b1 += tl.sum(back, 1)
         place = pre + (r * h + units[:, None]).to(tl.int64) * stride + rows[None, :]
+        if pre.dtype.element_ty == tl.float16:
+            back = tl.clamp(back, -65504.0, 65504.0)  # the largest of float16; beyond it lies infinity
         tl.store(place, back, mask=(units[:, None] < h) & (rows[None, :] < last))
     part = (split * n_replicas + r) * h
     tl.store(part_W2 + (part + units[:, None]) * c + classes[None, :], to_W2, mask=fits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def _wait(device: str) -> None:
 
 
 def engine_seconds(
-    row: Row, X: np.ndarray, y: np.ndarray, graph: Graph, device: str
+    row: Row, X: np.ndarray, y: np.ndarray, graph: Graph, device: str, precision: str
 ) -> tuple[float, float, float]:
     """Seconds of all trainings of ``row``, their mean accuracy, and peak bytes on CUDA."""
     folds = paper_folds(y, 10)[: row.folds]
@@ -144,46 +144,54 @@ def engine_seconds(
     ]
     n_classes = int(y.max()) + 1
     # The warm-up has the real sizes, so that kernels compile and memory is in place.
-    train(X, graph, replicas, n_classes, Settings(model=row.model, device=device, epochs=4))
+    settings = Settings(model=row.model, device=device, precision=precision)
+    train(X, graph, replicas, n_classes, replace(settings, epochs=4))
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     _wait(device)
     start = time.perf_counter()
-    outcomes = train(X, graph, replicas, n_classes, Settings(model=row.model, device=device))
+    outcomes = train(X, graph, replicas, n_classes, settings)
     seconds = time.perf_counter() - start
     hits = [np.mean((o.predictions == y)[r.labels < 0]) for o, r in zip(outcomes, replicas, strict=True)]
     peak = torch.cuda.max_memory_allocated() if device == "cuda" else float("nan")
     return seconds, 100 * float(np.mean(hits)), peak
 
 
-def measure(row: Row, device: str, with_pyg: bool, data: Path | None) -> dict[str, Any]:
-    """One result row."""
+def measure(
+    row: Row, device: str, precisions: list[str], with_pyg: bool, data: Path | None
+) -> list[dict[str, Any]]:
+    """One result for each precision, all beside the same PyG loop."""
     n, c = SHAPES[row.dataset]
     X, y, source = features_of(row.dataset, row.d, data)
     graph = reciprocal_knn_graph(X, 40, device=device)
     ceilings = measure_ceilings(row, device)
-    engines, loops = [], []
+    engines: dict[str, list[tuple[float, float, float]]] = {precision: [] for precision in precisions}
+    loops = []
     for _ in range(ROUNDS[device]):
-        engines.append(engine_seconds(row, X, y, graph, device))
+        for precision, timings in engines.items():
+            timings.append(engine_seconds(row, X, y, graph, device, precision))
         if with_pyg:
             from pyg_loop import time_pyg
 
             folds = paper_folds(y, 10)
             loops.append(time_pyg(X, y, graph, folds, model=row.model, device=device, trainings=3))
-    seconds, accuracy, peak = sorted(engines)[len(engines) // 2]
     limit = limit_seconds(row, graph, ceilings)
-    result: dict[str, Any] = {
-        "row": row.name, "features": source, "n": n, "d": row.d, "classes": c, "model": row.model,
-        "trainings": row.trainings,
-        "edges": graph.n_edges, "seconds": seconds, "ms_per_training": 1e3 * seconds / row.trainings,
-        "limit_seconds": limit, "of_limit": limit / seconds, "accuracy": accuracy, "peak_gib": peak / 2**30,
-        "gemm_tflops": ceilings.gemm / 1e12, "copy_tb_s": ceilings.copy / 1e12, "cache_tb_s": ceilings.cache / 1e12,
-    }  # fmt: skip
-    if with_pyg:
-        loop = sorted(loops, key=lambda timing: timing.seconds)[len(loops) // 2]
-        result |= {"pyg_ms_per_training": 1e3 * loop.seconds, "pyg_threads": loop.threads}
-        result["ratio"] = loop.seconds * row.trainings / seconds
-    return result
+    results = []
+    for precision, timings in engines.items():
+        seconds, accuracy, peak = sorted(timings)[len(timings) // 2]
+        result: dict[str, Any] = {
+            "row": row.name, "precision": precision, "features": source, "n": n, "d": row.d, "classes": c,
+            "model": row.model, "trainings": row.trainings, "edges": graph.n_edges, "seconds": seconds,
+            "ms_per_training": 1e3 * seconds / row.trainings, "limit_seconds": limit, "of_limit": limit / seconds,
+            "accuracy": accuracy, "peak_gib": peak / 2**30, "gemm_tflops": ceilings.gemm / 1e12,
+            "copy_tb_s": ceilings.copy / 1e12, "cache_tb_s": ceilings.cache / 1e12,
+        }  # fmt: skip
+        if with_pyg:
+            loop = sorted(loops, key=lambda timing: timing.seconds)[len(loops) // 2]
+            result |= {"pyg_ms_per_training": 1e3 * loop.seconds, "pyg_threads": loop.threads}
+            result["ratio"] = loop.seconds * row.trainings / seconds
+        results.append(result)
+    return results
 
 
 def main() -> None:
@@ -195,6 +203,7 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="folder with <dataset>/features_<name>.npz; without it features are made"
     )
+    parser.add_argument("--precisions", nargs="+", default=["tf32"], choices=["tf32", "half", "highest"])
     parser.add_argument("--no-pyg", action="store_true")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads")
     parser.add_argument("--out", type=Path)
@@ -205,13 +214,14 @@ def main() -> None:
     for row in rows:
         if options.rows and row.name not in options.rows:
             continue
-        results.append(measure(row, options.device, not options.no_pyg, options.data))
-        print(results[-1], flush=True)
+        results += measure(row, options.device, options.precisions, not options.no_pyg, options.data)
+        print(*results[-len(options.precisions) :], sep="\n", flush=True)
     write_rows(results, options.out or RESULTS / f"engine_{options.device}.csv")
     print_table(
         results,
         [
             "row",
+            "precision",
             "trainings",
             "seconds",
             "ms_per_training",

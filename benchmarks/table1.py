@@ -24,11 +24,11 @@ from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.graph import reciprocal_knn_graph
 
-KEY = ("dataset", "features", "model", "repetitions")
+KEY = ("dataset", "features", "model", "repetitions", "precision")
 
 
 def measure(
-    dataset: str, features: str, model: str, repetitions: int, device: str, data: Path | None
+    dataset: str, features: str, model: str, repetitions: int, device: str, precision: str, data: Path | None
 ) -> dict[str, Any]:
     """Train one row of the table."""
     X, y, source = features_of(dataset, DIMENSIONS[features], data)
@@ -42,11 +42,14 @@ def measure(
         for repetition in range(repetitions)
         for fold, (rows, _) in enumerate(folds)
     ]
-    outcomes = train(X, graph, replicas, int(y.max()) + 1, Settings(model=model, device=device))
+    outcomes = train(
+        X, graph, replicas, int(y.max()) + 1, Settings(model=model, device=device, precision=precision)
+    )
     seconds = time.perf_counter() - start
     hits = [np.mean((o.predictions == y)[r.labels < 0]) for o, r in zip(outcomes, replicas, strict=True)]
     return {
-        "dataset": dataset, "features": features, "model": model, "repetitions": repetitions, "source": source,
+        "dataset": dataset, "features": features, "model": model, "repetitions": repetitions,
+        "precision": precision, "source": source,
         "n": len(X), "d": X.shape[1], "classes": int(y.max()) + 1, "edges": graph.n_edges,
         "trainings": len(replicas), "graph_seconds": graph_seconds, "seconds": seconds,
         "accuracy": 100 * float(np.mean(hits)),
@@ -61,6 +64,7 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--features", nargs="+", default=list(DIMENSIONS), choices=list(DIMENSIONS))
     parser.add_argument("--models", nargs="+", default=["sgc", "appnp"], choices=["sgc", "appnp"])
+    parser.add_argument("--precision", default="tf32", choices=["tf32", "half", "highest"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--data", type=Path, help="folder with <dataset>/features_<name>.npz")
     parser.add_argument("--out", type=Path)
@@ -71,12 +75,18 @@ def main() -> None:
     for dataset in options.datasets:
         for features in options.features:
             for model in options.models:
-                if (dataset, features, model, str(options.repeats)) in finished:
+                if (dataset, features, model, str(options.repeats), options.precision) in finished:
                     continue
-                row = measure(dataset, features, model, options.repeats, options.device, options.data)
+                row = measure(
+                    dataset, features, model, options.repeats, options.device, options.precision, options.data
+                )
                 rows.append({name: str(value) for name, value in (row | hardware()).items()})
                 write_rows(rows, out)
-                print(f"{dataset} {features} {model}: {row['trainings']} trainings, {row['seconds']:.1f} s")
+                print(
+                    f"{dataset} {features} {model}: {row['trainings']} trainings, {row['seconds']:.1f} s",
+                    flush=True,
+                )
+    rows = [row for row in rows if row["precision"] == options.precision]
     print_table(rows, ["dataset", "features", "model", "trainings", "seconds"])
     seconds, trainings = (
         sum(float(row["seconds"]) for row in rows),

@@ -127,6 +127,19 @@ def test_probabilities_stay_probabilities_and_move(data):
     assert ((search.theta > 0) & (search.theta < 1)).any()
 
 
+@pytest.mark.parametrize("factor", [1e9, float("nan")])
+def test_an_exploded_gradient_leaves_the_graph_alone(data, factor, monkeypatch):
+    X, _, given = data
+    X = torch.from_numpy(X)
+    search = _Search(LDS(random_state=0), X, given, AllPairs(knn_graph(X.numpy(), 4), X.device))
+    before = search.theta.clone()
+    monkeypatch.setattr(
+        "grande_gnn.baselines.lds.cross_entropy", lambda *arguments: factor * cross_entropy(*arguments)
+    )
+    search._update_theta(search._new_weights(), search.theta.clone().requires_grad_())
+    assert (search.theta == before).all()
+
+
 def test_each_class_trains_and_parts_are_disjoint():
     codes = np.array([0] * 8 + [1] * 2 + [2] + [-1] * 5)
     split = split_labelled(codes, "tots", np.random.default_rng(0))

@@ -297,10 +297,15 @@ class _Search:
         return propagate(hidden @ weights[1])
 
     def _update_theta(self, weights: Weights, theta: Tensor) -> None:
-        """θ ← clip(θ − η g, 0, 1) with g the gradient of the outer loss through the last steps."""
+        """θ ← clip(θ − η g, 0, 1) with g the gradient of the outer loss through the last steps.
+
+        Where Adam divides by a square root near 0, the product of its steps' derivatives explodes now and then. A
+        gradient above 1, a hundred times the usual largest, is such a case and is left out: it would throw away the graph.
+        """
         rows = self.parts[1]
         loss = cross_entropy(self._logits(weights, theta)[rows], self.codes[rows])
         (gradient,) = torch.autograd.grad(loss, theta)
+        gradient = torch.where(gradient.abs().max() <= 1, gradient, 0.0)  # false for NaN, too
         eta = self.params.eta / (1 + self.updates / 1000)
         self.updates += 1
         self.theta = (self.theta - eta * gradient).clamp_(0, 1)

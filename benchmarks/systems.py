@@ -25,6 +25,8 @@ COLUMNS = (
     "difference", "difference_low", "difference_high", "paper_sign", "error", "hardware", "fold_accuracies",
 )  # fmt: skip
 
+N_FOLDS = 10
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -58,9 +60,15 @@ def _from_folds(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     found = []
     for system in dict.fromkeys(row["system"] for row in rows):
         mine = sorted((row for row in rows if row["system"] == system), key=lambda row: int(row["fold"]))
+        if [int(row["fold"]) for row in mine] != list(range(N_FOLDS)):
+            raise SystemExit(
+                f"{system} needs each of its {N_FOLDS} folds once: run accelerator_systems.py for the others; "
+                f"got folds {', '.join(row['fold'] for row in mine)}"
+            )
         folds = np.array([float(row["accuracy"]) for row in mine])
         found.append({
-            "system": system, "backbone": mine[0]["backbone"], "hardware": mine[0]["hardware"], "error": "",
+            "system": system, "backbone": mine[0]["backbone"], "error": "",
+            "hardware": ", ".join(dict.fromkeys(row["hardware"] for row in mine)),
             "accuracy_mean": f"{folds.mean():.4f}", "accuracy_std": f"{folds.std(ddof=1):.4f}",
             "seconds": f"{sum(float(row['seconds']) for row in mine):.4f}",
             "paper_sign": paper_sign(system) or "", "fold_accuracies": " ".join(f"{a:.4f}" for a in folds),

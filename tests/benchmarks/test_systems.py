@@ -39,23 +39,15 @@ def test_the_table_grows_piece_by_piece(features_file, tmp_path, monkeypatch):
 
 def test_folds_measured_elsewhere_join_the_table(features_file, tmp_path, monkeypatch):
     folds, table = tmp_path / "folds.csv", tmp_path / "table.csv"
-    arguments = [
-        "--csv",
-        folds,
-        "--systems",
-        "gnn-lds",
-        "--folds",
-        "0",
-        "1",
-        "--rounds",
-        "1",
-        "--device",
-        "cpu",
-    ]
-    run("accelerator_systems", monkeypatch, features_file, *arguments)
+    arguments = ["--csv", folds, "--systems", "gnn-lds", "--rounds", "1", "--device", "cpu"]
+    joins = ["--csv", table, "--systems", "", "--folds-csv", folds]
+    run("accelerator_systems", monkeypatch, features_file, *arguments, "--folds", "0", "1")
+    with pytest.raises(SystemExit, match=r"needs each of its 10 folds once.*got folds 0, 1"):
+        run("systems", monkeypatch, features_file, *joins)
+    run("accelerator_systems", monkeypatch, features_file, *arguments, "--folds", *map(str, range(2, 10)))
     measured = read(folds)
-    assert [row["fold"] for row in measured] == ["0", "1"]
-    run("systems", monkeypatch, features_file, "--csv", table, "--systems", "", "--folds-csv", folds)
+    assert [row["fold"] for row in measured] == [str(fold) for fold in range(10)]
+    run("systems", monkeypatch, features_file, *joins)
     (row,) = read(table)
     assert row["system"] == "gnn-lds"
     mean = np.mean([float(fold["accuracy"]) for fold in measured])

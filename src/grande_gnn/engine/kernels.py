@@ -54,7 +54,7 @@ class TorchKernels:
         """s(q) of every node, (n, R), and what its gradient needs: ∂s/∂ρ² of the pairs without the mean, and H."""
         square = self._squared_distances(H)
         # min ρ = 0 because of the self-loops, so ρ′² = ρ²/max ρ²; no edge at all, or all equal: ρ′ = 0.
-        largest = square.amax(0) if self.n_pairs else square.new_zeros(self.R)
+        largest = _column_max(square)
         rate = penalty_rate(largest, sigma)
         exponent = square.mul_(rate)
         capped = exponent > LOG_PENALTY_CAP if 1 / float(sigma.min()) > LOG_PENALTY_CAP else None  # ρ′ ≤ 1
@@ -75,7 +75,7 @@ class TorchKernels:
         both_ends = share.index_select(0, left).add_(share.index_select(0, right))
         weight = pad(slope.mul_(both_ends), (0, 0, 0, 1))  # nothing flows along a self-loop
         total = self._sum_over_neighbours(self.pair_of_entry, weight)
-        moved = self._weighted_sum(weight.index_select(0, self.pair_of_entry), H)
+        moved = self._weighted_sum(weight.T.contiguous().index_select(1, self.pair_of_entry), H)
         return torch.mul(total.unsqueeze(-1), H).sub_(moved)
 
     def _squared_distances(self, H: Tensor) -> Tensor:
@@ -95,22 +95,23 @@ class TorchKernels:
         return embedding_bag(members, table, self.pointers, mode="sum", include_last_offset=True)
 
     def _weighted_sum(self, values: Tensor, H: Tensor) -> Tensor:
-        """Σ_i value(q, i) h_i of every replica for (entries, R) values, as (n, R, c)."""
+        """Σ_i value(q, i) h_i of every replica for (R, entries) values, as (n, R, c)."""
         if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
             return self._gathered_sum(values, H)
         pointers, columns = self._block_diagonal()
         side = self.R * self.n
-        matrix = _quiet_csr(pointers, columns, values.T.reshape(-1), (side, side))
+        matrix = _quiet_csr(pointers, columns, values.view(-1), (side, side))
         return (matrix @ H.transpose(0, 1).reshape(side, -1)).view(self.R, self.n, -1).transpose(0, 1)
 
     def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
         """The same by gather and scatter, a few replicas at a time."""
         rows = torch.repeat_interleave(self.pointers.diff())
         out = torch.zeros_like(H)
-        width = max(1, 2**28 // (4 * max(1, values.shape[0] * self.c)))
+        width = max(1, 2**28 // (4 * max(1, values.shape[1] * self.c)))
         for a in range(0, self.R, width):
             part = slice(a, a + width)
-            out[:, part].index_add_(0, rows, values[:, part, None] * H[:, part].index_select(0, self.columns))
+            sent = values[part].T.unsqueeze(-1) * H[:, part].index_select(0, self.columns)
+            out[:, part].index_add_(0, rows, sent)
         return out
 
     def _block_diagonal(self) -> tuple[Tensor, Tensor]:
@@ -121,6 +122,14 @@ class TorchKernels:
             pointers = torch.cat([(self.pointers[:-1] + copies * n_edges).flatten(), self.R * n_edges])
             self._blocks = pointers, (self.columns + copies * self.n).flatten()
         return self._blocks
+
+
+def _column_max(x: Tensor, fold: int = 16) -> Tensor:
+    """The largest of each column, 0 if there are none; rows side by side, because torch is slow on narrow arrays."""
+    whole = len(x) // fold * fold
+    beside = x[:whole].view(-1, fold, x.shape[1]).flatten(1)
+    parts = [beside.amax(0).view(fold, -1)] if whole else []
+    return torch.cat([*parts, x[whole:], x.new_zeros(1, x.shape[1])]).amax(0)
 
 
 def penalty_rate(largest: Tensor, sigma: Tensor) -> Tensor:

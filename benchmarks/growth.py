@@ -4,7 +4,8 @@
 
 768 features, 100 classes, a tenth labelled. On the CPU each size runs in its own process, so that its peak memory is
 its own; sizes the result file already has are not measured again. Prints the exponents b of seconds ≈ a·nᵇ between the
-larger sizes and draws the plot beside the CSV. Training is timed on fewer epochs than 200: its cost is the same in each.
+larger sizes and draws the plot beside the CSV. Training is timed on fewer
+epochs than 200; epoch_seconds is its whole time, set-up included, over its epochs.
 """
 
 from __future__ import annotations

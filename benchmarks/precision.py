@@ -57,8 +57,8 @@ def measure(path: Path, model: str, device: str) -> list[dict[str, Any]]:
         difference, low, high = paired_interval(grande, reference)
         results.append({
             "features": f"{path.parent.name} {path.stem}", "model": model, "precision": precision,
-            "centrality": by_degree[0].mean(), "grande": grande.mean(), "difference": difference,
-            "half_width": (high - low) / 2, "seconds": seconds,
+            "centrality": f"{by_degree[0].mean():.3f}", "grande": f"{grande.mean():.3f}",
+            "difference": f"{difference:.3f}", "half_width": f"{(high - low) / 2:.3f}", "seconds": f"{seconds:.2f}",
         })  # fmt: skip
     return results
 

@@ -58,7 +58,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     weight_decay, epochs, lr : Adam's; the authors' values.
     detach : stop the gradient at the degree.
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16); matters on CUDA only.
+    precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16, with the Triton kernels; as
+        ``"tf32"`` where these do not serve); matters on CUDA only.
     memory_limit : bytes the training may use; ``None`` for most of what is free.
     context : more samples, without labels, that always belong to the graph; rows that are in X already are
         not added again. See :mod:`grande_gnn.model_selection`.

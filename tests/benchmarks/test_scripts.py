@@ -44,3 +44,12 @@ def test_table_1_at_the_papers_shapes_is_resumed(tmp_path):
     said = run("table1.py", *options, "--features", "vit")
     assert rows_of(out) == [first]
     assert "110 trainings in 1 rows" in said
+
+
+@pytest.mark.slow
+def test_precisions_are_compared_fold_by_fold(features_file, tmp_path):
+    out = tmp_path / "precision.csv"
+    run("precision.py", features_file, "--device", "cpu", "--out", out)
+    rows = rows_of(out)
+    assert [row["precision"] for row in rows] == ["tf32", "half", "highest"] * 2
+    assert all(float(row["difference"]) == 0 for row in rows)  # the CPU knows one precision only

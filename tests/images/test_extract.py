@@ -16,8 +16,12 @@ from PIL import Image
 from grande_gnn.errors import GrandeError, InvalidInputError
 from grande_gnn.images import Extraction, extract_features, find_images, load_extractor, pipeline
 from grande_gnn.images.extractors import Extractor
+from grande_gnn.images.fixed_batch import FixedBatch
 
 Picture = Callable[..., Image.Image]
+needs_cuda = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device: the network is recorded there"
+)
 
 
 @pytest.fixture
@@ -54,6 +58,7 @@ def test_thumbnails_come_from_the_store_or_from_the_files(
     assert {thumbnail.size for thumbnail in thumbnails} == {(64, 64)}
     (third,) = result.thumbnails([2])
     assert third.tobytes() == thumbnails[2].tobytes()
+    assert all(result.store.thumbnails(result.digests))  # those that were made are kept
     with Image.open(class_folders / result.images.files[2]) as image:
         assert np.abs(np.mean(image.convert("RGB"), axis=(0, 1)) - np.mean(third, axis=(0, 1))).max() < 12
 
@@ -177,14 +182,47 @@ def test_device_path_equals_worker_path(
         if shared:
             tasks.slots = pipeline.Slots(2, 4, tasks.shape)
             decoded = pipeline._in_place(loader, tasks.slots)
-        batches = list(pipeline.run_network(decoded, extractor, torch.device("cpu"), 3))
+        batches = list(pipeline.run_network(decoded, FixedBatch(extractor, torch.device("cpu"), 3)))
         assert [len(batch.files) for batch in batches] == [3, 3, 2]
         assert (np.concatenate([batch.values for batch in batches]) == expected).all()
 
 
-@pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs a CUDA device: the network is recorded there"
-)
+def test_places_are_filled_again_only_when_they_are_free(
+    class_folders: Path, extractor: Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One worker, eight batches, four places, as the data loader of CUDA is set up."""
+    expected = extract(class_folders, extractor, tmp_path, workers=0).features()
+    monkeypatch.setattr(pipeline, "_CUDA_BATCH", 1)
+    tasks = pipeline.Tasks(find_images(class_folders).paths(), extractor, frozenset(), "cuda", False)
+    tasks.slots = pipeline.Slots(1, pipeline._PREFETCH + 2, tasks.shape)
+    loader = pipeline.DataLoader(
+        tasks, batch_size=None, num_workers=1, prefetch_factor=pipeline._PREFETCH, in_order=False,
+        collate_fn=pipeline._as_it_is,
+    )  # fmt: skip
+    network = FixedBatch(extractor, torch.device("cpu"), 1)
+    batches = list(pipeline.run_network(pipeline._in_place(loader, tasks.slots), network))
+    assert len(batches) == 8
+    assert (np.concatenate([batch.values for batch in batches]) == expected).all()
+
+
+@needs_cuda
+def test_a_network_that_waits_for_the_gpu_is_not_recorded(class_folders: Path, tmp_path: Path) -> None:
+    class Waits(torch.nn.Flatten):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            assert images.sum().item() != 0.5
+            return super().forward(images)
+
+    plain = load_extractor("pixels")
+    waiting = replace(plain, network=Waits(), identity="waits")
+    images = find_images(class_folders)
+    here, there = (
+        extract_features(images, network, store=tmp_path, device="cuda", workers=2).features()
+        for network in (plain, waiting)
+    )
+    assert (here == there).all()
+
+
+@needs_cuda
 @pytest.mark.parametrize("name", ["pixels", "lite0"])
 def test_features_from_cuda_agree_with_the_cpu(class_folders: Path, tmp_path: Path, name: str) -> None:
     if name == "lite0":

@@ -201,7 +201,7 @@ class LDS(System):
         device = resolve_device(self.device)
         chosen = check_choice(self.candidates, ("auto", *CANDIDATES), name="candidates")
         if chosen == "auto":
-            chosen = "all" if len(X) <= MOST_FOR_ALL_PAIRS[device.type] else "two-hop"
+            chosen = "all" if len(X) <= MOST_FOR_ALL_PAIRS.get(device.type, 2_000) else "two-hop"
         features = torch.from_numpy(X).to(device)
         results = []
         for codes in folds:
@@ -229,6 +229,7 @@ class _Search:
         self.n_classes = int(codes.max()) + 1
         self.theta = edges.theta
         self.updates = 0
+        self.left_out = torch.zeros((), dtype=torch.int64, device=X.device)
 
     def run(self) -> NDArray[np.int64]:
         best, best_logits, waited = (-1.0, -math.inf), None, 0
@@ -242,6 +243,7 @@ class _Search:
             log.info("LDS: stopping accuracy %.3f, best %.3f", score[0], best[0])
             if waited >= self.params.patience:
                 break
+        log.info("LDS: %d of %d updates left out, their gradient had exploded", self.left_out, self.updates)
         assert best_logits is not None
         return best_logits.argmax(1).cpu().numpy()
 
@@ -305,7 +307,9 @@ class _Search:
         rows = self.parts[1]
         loss = cross_entropy(self._logits(weights, theta)[rows], self.codes[rows])
         (gradient,) = torch.autograd.grad(loss, theta)
-        gradient = torch.where(gradient.abs().max() <= 1, gradient, 0.0)  # false for NaN, too
+        usable = gradient.abs().max() <= 1  # false for NaN, too
+        self.left_out += ~usable
+        gradient = torch.where(usable, gradient, 0.0)
         eta = self.params.eta / (1 + self.updates / 1000)
         self.updates += 1
         self.theta = (self.theta - eta * gradient).clamp_(0, 1)

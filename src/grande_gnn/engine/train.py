@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from grande_gnn.engine.build import build_model, is_fixed
-from grande_gnn.engine.cuda import fused_kernels_serve
+from grande_gnn.engine.cuda import fused_kernels_serve, loss_scale
 from grande_gnn.engine.cuda.launch import LaunchFree
 from grande_gnn.engine.memory import Sizes, keep_freed_memory, replicas_that_fit
 from grande_gnn.engine.models import Model
@@ -100,11 +100,12 @@ def _batches(
     device: torch.device,
 ) -> Iterator[list[int]]:
     """Replicas of one kind, repetitions together (they share dropout masks), as many as memory holds."""
-    kinds: dict[tuple[bool, bool, int | None], list[int]] = {}
+    kinds: dict[tuple[bool, bool, int | None, float], list[int]] = {}
     for r, replica in enumerate(replicas):
         hidden = None if settings.model == "sgc" else replica.hidden
-        kinds.setdefault((is_fixed(replica, settings), callable(replica.degree), hidden), []).append(r)
-    for (_, _, hidden), members in kinds.items():
+        kind = (is_fixed(replica, settings), callable(replica.degree), hidden, loss_scale(replica, settings))
+        kinds.setdefault(kind, []).append(r)
+    for (_, _, hidden, _), members in kinds.items():
         members.sort(key=lambda r: (replicas[r].repetition, r))
         repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
         sizes = Sizes(

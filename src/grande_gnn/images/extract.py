@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from tqdm import tqdm
 
+from grande_gnn.errors import FileFormatError
 from grande_gnn.images.extractors import Extractor
 from grande_gnn.images.features_file import write_features
 from grande_gnn.images.find import ImageSet
@@ -47,16 +48,30 @@ class Extraction:
         """All features in memory, one row an image."""
         return np.concatenate(list(self.store.features(self.digests)))
 
-    def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image]:
+    def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image | None]:
         """Pictures of 64 × 64 pixels of all images or of those in ``rows``, one at a time.
 
-        Those extracted without thumbnails are made from the image files.
+        Those extracted without thumbnails are made from the image files, and kept; None where a file is no longer
+        readable.
         """
         wanted = range(len(self.digests)) if rows is None else rows
+        for start in range(0, len(wanted), _CHUNK):
+            digests = [self.digests[row] for row in wanted[start : start + _CHUNK]]
+            kept = dict(zip(digests, self.store.thumbnails(digests), strict=True))
+            if not all(kept.values()):
+                kept |= self._make_thumbnails(
+                    [row for row in wanted[start : start + _CHUNK] if not kept[self.digests[row]]]
+                )
+            for digest in digests:
+                yield Image.open(BytesIO(kept[digest])) if kept[digest] else None
+
+    def _make_thumbnails(self, rows: Sequence[int]) -> dict[bytes, bytes]:
         paths = self.images.paths()
-        kept = self.store.thumbnails([self.digests[row] for row in wanted])
-        for row, data in zip(wanted, kept, strict=True):
-            yield Image.open(BytesIO(data or read_thumbnail(paths[row])))
+        with ThreadPoolExecutor() as threads:  # decoders do not hold Python's lock
+            made = list(threads.map(_read_thumbnail, [paths[row] for row in rows]))
+        new = {self.digests[row]: data for row, data in zip(rows, made, strict=True) if data}
+        self.store.add_thumbnails(new)
+        return new
 
     def save(self, path: str | Path) -> None:
         """Write a features file, without having all features in memory."""
@@ -109,6 +124,13 @@ def extract_features(
             writer.add(batch)
             bar.update(len(batch.files))
     return _collect(images, digests, reasons, kept, n_extracted)
+
+
+def _read_thumbnail(path: Path) -> bytes:
+    try:
+        return read_thumbnail(path)
+    except FileFormatError:
+        return b""
 
 
 class _Writer:

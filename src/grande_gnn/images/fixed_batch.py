@@ -26,19 +26,30 @@ class FixedBatch:
 
     def _record(self) -> torch.cuda.CUDAGraph | None:
         beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(beside):
-            for _ in range(2):  # libraries choose their kernels
-                self._extractor(self._pixels)
+            self._extractor(self._pixels)  # libraries choose their kernels
+            if self._waits():
+                return None
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._features = self._extractor(self._pixels)
+        return graph
+
+    def _waits(self) -> bool:
+        """Whether the network waits for the GPU in between, and so cannot be recorded."""
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("error")
         try:
-            with torch.cuda.graph(graph):
-                self._features = self._extractor(self._pixels)
+            self._extractor(self._pixels)
         except torch.OutOfMemoryError:
             raise
-        except RuntimeError:  # a network that asks the processor in between cannot be recorded
-            return None
-        return graph
+        except RuntimeError:
+            return True
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+        return False
 
     def start(self, pixels: torch.Tensor) -> Answer:
         """Begin with these images; the answer waits for their features and for nothing that began later."""

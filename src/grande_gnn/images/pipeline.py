@@ -25,7 +25,7 @@ from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, N
 from grande_gnn.images.extractors import Extractor
 from grande_gnn.images.fixed_batch import FixedBatch
 from grande_gnn.images.read import read_image
-from grande_gnn.images.slots import Slots, can_share
+from grande_gnn.images.slots import WORKERS_BORN_BY, Slots, shared_slots
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
 from grande_gnn.images.thumbnail import thumbnail_jpeg
 from grande_gnn.validation import check_choice
@@ -101,8 +101,8 @@ def run_locally(
     tasks = Tasks(paths, extractor, known, chosen.type, thumbnails)
     n_workers = min(_n_cores() if workers is None else workers, len(tasks))
     on_cpu = chosen.type == "cpu"
-    if n_workers and not on_cpu and can_share():
-        tasks.slots = Slots(n_workers, _PREFETCH + 2, tasks.shape)
+    if n_workers and not on_cpu:
+        tasks.slots = shared_slots(n_workers, _PREFETCH + 2, tasks.shape)
     loader: DataLoader[Batch] = DataLoader(
         tasks,
         batch_size=None,
@@ -110,6 +110,7 @@ def run_locally(
         prefetch_factor=_PREFETCH if n_workers else None,
         collate_fn=_as_it_is,
         worker_init_fn=_start_worker if on_cpu else _start_decoder,
+        multiprocessing_context=WORKERS_BORN_BY if n_workers else None,
         in_order=False,  # a batch says where it belongs, so nobody waits for a slow one
     )
     try:
@@ -200,12 +201,12 @@ def _run_on_gpu(
     batches: Iterator[Batch], tasks: Tasks, extractor: Extractor, device: torch.device
 ) -> Iterator[Batch]:
     """The workers have begun to decode; the rest is made ready meanwhile."""
-    extractor = extractor.to(device)
+    network = FixedBatch(extractor.to(device), device, tasks.batch_size)
     if tasks.slots is None:
-        yield from run_network(batches, extractor, device, tasks.batch_size)
+        yield from run_network(batches, network)
         return
     with tasks.slots.pinned():
-        yield from run_network(_in_place(batches, tasks.slots), extractor, device, tasks.batch_size)
+        yield from run_network(_in_place(batches, tasks.slots), network)
 
 
 def _in_place(batches: Iterable[Batch], slots: Slots) -> Iterator[Batch]:
@@ -215,11 +216,8 @@ def _in_place(batches: Iterable[Batch], slots: Slots) -> Iterator[Batch]:
         yield batch
 
 
-def run_network(
-    batches: Iterable[Batch], extractor: Extractor, device: torch.device, batch_size: int
-) -> Iterator[Batch]:
+def run_network(batches: Iterable[Batch], network: FixedBatch) -> Iterator[Batch]:
     """Replace pixels by features, one batch behind: the GPU works while the batch before is stored."""
-    network = FixedBatch(extractor, device, batch_size)
     previous: Batch | None = None
     for batch in batches:
         if len(batch.values):

@@ -20,6 +20,7 @@ import torch
 
 from grande_gnn.errors import MissingDependencyError
 from grande_gnn.images.extractors import Extractor
+from grande_gnn.images.fixed_batch import FixedBatch
 from grande_gnn.images.pipeline import Batch, Tasks, run_network
 from grande_gnn.images.store import FeatureStore
 from grande_gnn.ray_cluster import joined_cluster
@@ -88,18 +89,21 @@ class _Work:
     device: str
 
     def __call__(self, block: dict[str, np.ndarray]) -> dict[str, list[bytes]]:
-        tasks, extractor = _fetch(self.shared, self.device)
+        tasks, network = _fetch(self.shared, self.device)
         batches: Any = (tasks[int(number)] for number in block["id"])
-        if self.device == "cuda":
-            batches = run_network(batches, extractor, torch.device("cuda"), tasks.batch_size)
+        if network is not None:
+            batches = run_network(batches, network)
         return {"batch": [pickle.dumps(batch) for batch in batches]}
 
 
 @lru_cache(maxsize=1)
-def _fetch(shared: Any, device: str) -> tuple[Tasks, Extractor]:
+def _fetch(shared: Any, device: str) -> tuple[Tasks, FixedBatch | None]:
     """Once a worker process."""
     import ray
 
     torch.set_num_threads(1)  # as in the local workers, so that the features are the same
     tasks, extractor = ray.get(shared)
-    return tasks, extractor.to(torch.device(device))
+    if device == "cpu":  # the tasks have the network themselves
+        return tasks, None
+    on = torch.device(device)
+    return tasks, FixedBatch(extractor.to(on), on, tasks.batch_size)

@@ -6,26 +6,35 @@ Each worker fills its places in turn, so nothing is allocated, sent or copied be
 from __future__ import annotations
 
 import mmap
-import multiprocessing
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import torch
 
-__all__ = ["Slots", "can_share"]
+__all__ = ["WORKERS_BORN_BY", "Slots", "shared_slots"]
+
+WORKERS_BORN_BY = "fork" if sys.platform == "linux" else None
+"""How worker processes start; only forked ones have this process's memory. None: the system's own way."""
+_MOST_BYTES = 8 * 2**30
 
 
-def can_share() -> bool:
-    """Whether workers are born with the memory of this process, as they are on Linux."""
-    return multiprocessing.get_start_method() == "fork"
+def shared_slots(n_workers: int, n_slots: int, shape: tuple[int, ...]) -> Slots | None:
+    """Slots, where the system has the memory for them and workers that share it."""
+    if WORKERS_BORN_BY != "fork" or n_workers * n_slots * int(np.prod(shape)) > _MOST_BYTES:
+        return None
+    try:
+        return Slots(n_workers, n_slots, shape)
+    except OSError:
+        return None
 
 
 class Slots:
     """``n_slots`` places for each of ``n_workers``, each an array of bytes of the given shape.
 
-    A worker with at most p batches under way or unread needs p + 2 places, if a batch's pixels are done with
-    when the next but one has been started.
+    A worker with at most p batches under way or unread, which is what the data loader sees to, needs p + 2 places, if
+    a batch's pixels are done with before the next but one is asked for.
     """
 
     def __init__(self, n_workers: int, n_slots: int, shape: tuple[int, ...]) -> None:
@@ -39,6 +48,9 @@ class Slots:
         """Within it copies to the GPU need not wait; if the driver refuses, they do."""
         runtime = torch.cuda.cudart()
         refused = int(runtime.cudaHostRegister(self.pixels.data_ptr(), self.pixels.numel(), 0))
+        if refused:
+            with suppress(RuntimeError):  # the refusal left an error behind, which the next kernel reports
+                torch.zeros(1, device="cuda")
         try:
             yield
         finally:

@@ -16,7 +16,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -137,6 +137,14 @@ class FeatureStore:
             connection.executemany(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
                 ((*state, digest) for state, digest in files if state.is_settled()),
+            )
+
+    def add_thumbnails(self, thumbnails: Mapping[bytes, bytes]) -> None:
+        """Keep thumbnails, by digest, of images that are here without one."""
+        with self._open() as connection:
+            connection.executemany(
+                "UPDATE images SET thumbnail = ? WHERE digest = ? AND thumbnail = x''",
+                ((data, digest) for digest, data in thumbnails.items()),
             )
 
     def digests(self) -> frozenset[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -15,7 +16,7 @@ from grande_gnn.engine.models import Model
 from grande_gnn.engine.plan import Replica, Settings
 from grande_gnn.graph import Graph
 
-__all__ = ["cuda_flow", "cuda_head", "cuda_model", "fused_kernels_serve"]
+__all__ = ["cuda_flow", "cuda_head", "cuda_model", "fused_kernels_serve", "loss_scale"]
 
 _MOST_CLASSES = 256
 """The second layer's backward kernel holds all classes of a tile in registers."""
@@ -30,6 +31,17 @@ def fused_kernels_serve(replica: Replica, n_classes: int, settings: Settings) ->
     )
 
 
+def loss_scale(replica: Replica, settings: Settings) -> float:
+    """A power of two that brings the gradients into the range of float16, whose smallest number is 6e-8.
+
+    At a labelled sample they are at most 1/n_labelled; eight times n_labelled leaves room above and below. A batch has
+    replicas of one scale.
+    """
+    if settings.precision != "half":
+        return 1.0
+    return 2.0 ** math.ceil(math.log2(8 * int((replica.labels >= 0).sum())))
+
+
 def cuda_model(
     X: Tensor,
     graph: Graph,
@@ -39,11 +51,11 @@ def cuda_model(
     labelled: LabelledRows,
 ) -> Model:
     """Head, flow and optimiser of a batch."""
-    from grande_gnn.engine.cuda.model import TritonDiffusion, loss_scale
+    from grande_gnn.engine.cuda.model import TritonDiffusion
 
     head = cuda_head(X, replicas, n_classes, settings)
     flow = cuda_flow(graph, replicas, n_classes, settings, X.device)
-    return TritonDiffusion(head, flow, labelled, loss_scale(replicas, settings))
+    return TritonDiffusion(head, flow, labelled, loss_scale(replicas[0], settings))
 
 
 def cuda_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:

@@ -1,9 +1,6 @@
-"""The diffusion model on CUDA, and the scaling that half precision needs."""
+"""The diffusion model on CUDA."""
 
 from __future__ import annotations
-
-import math
-from collections.abc import Sequence
 
 from torch import Tensor
 
@@ -13,19 +10,9 @@ from grande_gnn.engine.flow import Flow
 from grande_gnn.engine.heads import Head
 from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.models import Diffusion
-from grande_gnn.engine.plan import Replica, Settings
+from grande_gnn.engine.plan import Settings
 
-__all__ = ["TritonDiffusion", "loss_scale"]
-
-
-def loss_scale(replicas: Sequence[Replica], settings: Settings) -> float:
-    """A power of two that brings the gradients into the range of float16, whose smallest number is 6e-8.
-
-    At a labelled sample they are at most 1/n_labelled; eight times n_labelled leaves room above and below.
-    """
-    if settings.precision != "half":
-        return 1.0
-    return 2.0 ** math.ceil(math.log2(8 * max(int((r.labels >= 0).sum()) for r in replicas)))
+__all__ = ["TritonDiffusion"]
 
 
 class TritonDiffusion(Diffusion):

@@ -469,3 +469,10 @@ def test_a_torch_device_is_a_device(blobs, few):
 def test_a_failed_fit_raises_only_our_errors(blobs, few):
     with pytest.raises(GrandeError):
         quick().fit(blobs[0] * 1e37, few)
+
+
+def test_many_numbered_classes_are_no_regression(recwarn):
+    X = np.random.default_rng(0).normal(size=(120, 8))
+    y = np.where(np.arange(120) < 60, np.arange(120), -1)
+    GrandeClassifier(epochs=2, n_neighbors=5).fit(X, y)
+    assert [str(w.message) for w in recwarn if w.category is UserWarning] == []

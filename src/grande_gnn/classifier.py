@@ -228,7 +228,10 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         if labels.dtype.kind == "f" and np.isinf(labels).any():
             raise InvalidInputError("Input y contains infinity: labels must be finite; got infinity")
         codes, classes = encode_labels(labels, n)
-        with _our_errors():
+        with _our_errors(), warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # each class is there once, which looks like regression
             check_classification_targets(classes)
         if len(classes) == 1 and (codes < 0).any():
             numeric = classes.dtype.kind in "if"

@@ -66,12 +66,16 @@ def main() -> None:
     )
     parser.add_argument("features", type=Path)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--folds", type=int, nargs="+", default=range(10))
     parser.add_argument("--out", type=Path, default=RESULTS / "confidence.csv")
     options = parser.parse_args()
     content = load_features(options.features)
     codes, _ = encode_labels(content.labels)
-    rows = [measure(content.features, codes, fold, options.device) for fold in range(10)]
-    write_rows(rows, options.out)
+    rows = []
+    for fold in options.folds:
+        rows.append(measure(content.features, codes, fold, options.device))
+        write_rows(rows, options.out)  # what an interrupted run finished is kept
+        print(rows[-1], flush=True)
     print_table(
         rows, ["fold", "accuracy", "paper", "held_out", "halves", "estimate", "ece_temperature", "ece"]
     )

@@ -14,25 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grande_gnn.engine.adam import Adam, Optimiser
 from grande_gnn.engine.flow import Flow
 from grande_gnn.engine.heads import Head, initial_weights
 from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.plan import Replica, Settings
 
-__all__ = ["Diffusion", "FixedSGC", "Model", "Optimiser"]
-
-
-class Optimiser(Protocol):
-    """Updates all parameters of a model from their gradients."""
-
-    def step(self) -> object: ...
-
-
-def adam(parameters: Sequence[Tensor], settings: Settings, capturable: bool) -> Optimiser:
-    """Adam with L2 decay on all parameters."""
-    return torch.optim.Adam(
-        parameters, settings.lr, weight_decay=settings.weight_decay, fused=True, capturable=capturable
-    )
+__all__ = ["Diffusion", "FixedSGC", "Model"]
 
 
 class Model(Protocol):
@@ -58,7 +46,7 @@ class Diffusion:
         return self.head.all_parameters()
 
     def optimiser(self, settings: Settings) -> Optimiser:
-        return adam(self.all_parameters(), settings, self.capturable)
+        return Adam(self.all_parameters(), settings)
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
         return self.head.of_replica(r)
@@ -111,7 +99,7 @@ class FixedSGC:
         ]
 
     def optimiser(self, settings: Settings) -> Optimiser:
-        return adam(self.all_parameters(), settings, self.capturable)
+        return Adam(self.all_parameters(), settings)
 
     def all_parameters(self) -> list[Tensor]:
         return [*self.weights, *self.biases]

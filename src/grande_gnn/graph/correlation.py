@@ -131,9 +131,10 @@ def rbo(depth: int, *, p: float = 0.9) -> Scorer:
 
 def jaccard(depth: int) -> Scorer:
     """Jaccard index of the two top-K sets."""
+    ones = np.ones(depth, dtype=np.float32)
 
     def score(positions: Positions) -> NDArray[np.float64]:
-        shared = (positions < depth).sum(axis=1)
+        shared = ((positions < depth).astype(np.float32) @ ones).astype(np.float64)  # a sum, and faster
         return shared / (2 * depth - shared)
 
     return score
@@ -151,7 +152,12 @@ def jaccard_max(depth: int) -> Scorer:
 
 def jaccard_median(depth: int) -> Scorer:
     """Median of the Jaccard indices at depths 1..K; of an even K the mean of the two in the middle."""
-    return lambda positions: np.median(_jaccards(positions), axis=1)
+
+    def score(positions: Positions) -> NDArray[np.float64]:
+        ordered = np.sort(_jaccards(positions), axis=1)  # twice as fast as np.median
+        return (ordered[:, (depth - 1) // 2] + ordered[:, depth // 2]) / 2
+
+    return score
 
 
 def intersection(depth: int) -> Scorer:

@@ -96,12 +96,17 @@ def report_throughput(images: ImageSet, options: argparse.Namespace) -> None:
     for name, value in row.items():
         print(f"{name:>18}  {value}")
     if options.csv:
-        is_new = not options.csv.exists()
-        with open(options.csv, "a", newline="") as out:
-            writer = csv.DictWriter(out, row)
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+        append(row, options.csv)
+
+
+def append(row: dict[str, object], path: Path) -> None:
+    """Add a row to a CSV, with a header if it is the first."""
+    is_new = not path.exists()
+    with open(path, "a", newline="") as out:
+        writer = csv.DictWriter(out, row)
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
 
 
 def bare_decode(images: ImageSet) -> float:
@@ -187,6 +192,12 @@ def report_peak(images: ImageSet, options: argparse.Namespace) -> None:
         f"{len(images):6d} images: peak {own:.0f} MB in the main process, {largest:.0f} MB in a worker; "
         f"features file {size / 2**20:.0f} MB"
     )
+    if options.csv:
+        row = {"extractor": options.extractor, "images": len(images), "main_mb": own, "worker_mb": largest}
+        append(
+            {name: value if isinstance(value, str) else round(value) for name, value in row.items()},
+            options.csv,
+        )
 
 
 if __name__ == "__main__":

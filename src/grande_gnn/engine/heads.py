@@ -133,11 +133,16 @@ class Head:
             for run in self.runs
         ]
 
-    def _columns(self, name: str, r: int, width: int) -> np.ndarray:
-        """The part of replica r in a parameter kept side by side."""
+    def _below_each_other(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:
+        """The replicas' (d, m) arrays turned and below each other, for each run one (R·m, d), with room for the gradient."""
+        stacks = [self._stack(drawn[run.replicas], name) for run in self.runs]
+        return [_with_gradient(stack.transpose(1, 2).flatten(0, 1).contiguous()) for stack in stacks]
+
+    def _place(self, r: int, width: int) -> tuple[int, slice]:
+        """The run of replica r, and its part of the run's parameters."""
         i = next(i for i, run in enumerate(self.runs) if r < run.replicas.stop)
         start = (r - self.runs[i].replicas.start) * width
-        return self.parameters[name][i][..., start : start + width].cpu().numpy()
+        return i, slice(start, start + width)
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
         """The parameters of one replica, by name."""
@@ -158,31 +163,39 @@ def _with_gradient(parameter: Tensor) -> Tensor:
 
 
 class LinearHead(Head):
-    """H⁽⁰⁾ = XW + b."""
+    """H⁽⁰⁾ = XW + b; W is kept as (R·c, d)."""
 
     def __init__(
         self, inputs: Inputs, runs: list[Run], replicas: Sequence[Replica], c: int, settings: Settings
     ) -> None:
         super().__init__(inputs, runs, c)
         drawn = initial_weights(replicas, [("", self.d, c)], settings)
-        self.parameters = {name: self._side_by_side(drawn, name) for name in ("weight", "bias")}
-        self._out = torch.empty(self.n, len(replicas), c, device=self.device)
+        self.parameters = {
+            "weight": self._below_each_other(drawn, "weight"),
+            "bias": self._side_by_side(drawn, "bias"),
+        }
+        # A product is a sixth faster on the CPU if the rows of its result begin at multiples of 64 bytes.
+        width = len(replicas) * c
+        stride = -(-width // 16) * 16 if self.device.type == "cpu" else width
+        self._out = torch.empty(self.n, stride, device=self.device)[:, :width].unflatten(1, (-1, c))
 
     def forward(self, training: bool) -> Tensor:
         self.inputs.draw(training)
         for run, W, b in zip(self.runs, self.parameters["weight"], self.parameters["bias"], strict=True):
             out = self._out[:, run.replicas].flatten(1)  # a view: the run's columns of all rows
-            torch.addmm(b, self.inputs[run.repetition], W, out=out)
+            torch.addmm(b, self.inputs[run.repetition], W.T, out=out)
         return self._out.transpose(0, 1)
 
     def backward(self, gradient: Tensor) -> None:
         for run, W, b in zip(self.runs, self.parameters["weight"], self.parameters["bias"], strict=True):
             g = gradient[run.replicas].transpose(0, 1).reshape(self.n, -1)
-            torch.mm(self.inputs[run.repetition].T, g, out=W.grad)
+            torch.mm(g.T, self.inputs[run.repetition], out=W.grad)
             torch.sum(g, 0, out=b.grad)
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
-        return {name: self._columns(name, r, self.c) for name in ("weight", "bias")}
+        i, part = self._place(r, self.c)
+        weight, bias = (self.parameters[name][i][part] for name in ("weight", "bias"))
+        return {"weight": weight.T.contiguous().cpu().numpy(), "bias": bias.cpu().numpy()}
 
 
 class MLPHead(Head):
@@ -246,8 +259,10 @@ class MLPHead(Head):
             torch.sum(back, 0, out=self.parameters["bias1"][i].grad)
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
-        wide = {name: self._columns(name, r, self.h) for name in ("weight1", "bias1")}
-        return wide | {
+        i, part = self._place(r, self.h)
+        return {
+            "weight1": self.parameters["weight1"][i][:, part].cpu().numpy(),
+            "bias1": self.parameters["bias1"][i][part].cpu().numpy(),
             "weight2": self.parameters["weight2"][0][r].cpu().numpy(),
             "bias2": self.parameters["bias2"][0][r, 0].cpu().numpy(),
         }

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from grande_gnn.engine.cuda import head_kernels as kernels
 from grande_gnn.engine.cuda.adam import Trained
-from grande_gnn.engine.heads import Inputs, MLPHead, Run, Weights, _with_gradient
+from grande_gnn.engine.heads import Inputs, MLPHead, Run, Weights
 from grande_gnn.engine.plan import Settings
 
 __all__ = ["CudaInputs", "TritonMLPHead"]
@@ -91,10 +91,9 @@ class TritonMLPHead(MLPHead):
     inputs: CudaInputs
 
     def _side_by_side(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:
-        stacks = [self._stack(drawn[run.replicas], name) for run in self.runs]
         if name == "weight1":
-            return [_with_gradient(s.transpose(1, 2).flatten(0, 1).contiguous()) for s in stacks]
-        return [_with_gradient(s.flatten()) for s in stacks]
+            return self._below_each_other(drawn, name)
+        return super()._side_by_side(drawn, name)
 
     def _prepare(self, n_replicas: int, settings: Settings) -> None:
         width = self.inputs.stride
@@ -184,9 +183,7 @@ class TritonMLPHead(MLPHead):
         return first + [Trained(parameter) for parameter in others]
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
-        i = next(i for i, run in enumerate(self.runs) if r < run.replicas.stop)
-        start = (r - self.runs[i].replicas.start) * self.h
-        rows = slice(start, start + self.h)
+        i, rows = self._place(r, self.h)
         return {
             "weight1": self.parameters["weight1"][i][rows].T.contiguous().cpu().numpy(),
             "bias1": self.parameters["bias1"][i][rows].cpu().numpy(),

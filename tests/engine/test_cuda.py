@@ -24,6 +24,7 @@ CASES = {  # n, classes, replicas, mean edges a node
     "one class": (9, 1, 2, 2),
     "one replica": (14, 5, 1, 3),
     "many classes": (8, 200, 2, 2),
+    "very many classes": (9, 300, 1, 2),
     "many replicas": (4, 2, 500, 1),
 }
 

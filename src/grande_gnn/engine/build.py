@@ -31,7 +31,7 @@ def build_model(
     if is_fixed(replicas[0], settings):
         return _fixed(X, graph, replicas, n_classes, settings)
     labelled = LabelledRows(replicas, X.device)
-    if X.device.type == "cuda" and fused_kernels_serve(replicas[0], n_classes, settings):
+    if X.device.type == "cuda" and fused_kernels_serve(replicas[0], settings):
         return cuda_model(X, graph, replicas, n_classes, settings, labelled)
     kernels = TorchKernels(graph, len(replicas), n_classes, X.device)
     degree = build_degree(replicas, graph, kernels, settings.detach)

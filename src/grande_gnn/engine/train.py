@@ -110,7 +110,7 @@ def _batches(
         repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
         sizes = Sizes(
             shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions,
-            fused=fused_kernels_serve(replicas[members[0]], n_classes, settings),
+            fused=fused_kernels_serve(replicas[members[0]], settings),
             half=settings.precision == "half",
         )  # fmt: skip
         size = replicas_that_fit(sizes, settings, device)

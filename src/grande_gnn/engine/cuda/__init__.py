@@ -18,17 +18,10 @@ from grande_gnn.graph import Graph
 
 __all__ = ["cuda_flow", "cuda_head", "cuda_model", "fused_kernels_serve", "loss_scale"]
 
-_MOST_CLASSES = 256
-"""The second layer's backward kernel holds all classes of a tile in registers."""
 
-
-def fused_kernels_serve(replica: Replica, n_classes: int, settings: Settings) -> bool:
+def fused_kernels_serve(replica: Replica, settings: Settings) -> bool:
     """Whether the kernels cover replicas like this one; if not, plain torch runs on the device."""
-    linear = settings.model == "sgc" or replica.hidden is None
-    few_enough = linear or n_classes <= _MOST_CLASSES
-    return (
-        find_spec("triton") is not None and settings.hops > 0 and few_enough and not callable(replica.degree)
-    )
+    return find_spec("triton") is not None and settings.hops > 0 and not callable(replica.degree)
 
 
 def loss_scale(replica: Replica, settings: Settings) -> float:

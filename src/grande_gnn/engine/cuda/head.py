@@ -18,6 +18,9 @@ from grande_gnn.engine.plan import Settings
 __all__ = ["CudaInputs", "TritonMLPHead"]
 
 _BLOCK = 1024
+_FEW_CLASSES = 64
+"""Up to so many, one kernel goes back through the second layer, all classes of a tile in its registers; beyond, two."""
+_HIDDEN_BLOCKS = {"BN": 64, "BH": 128, "BC": 32, "num_warps": 4}
 _ALIGN = 32
 """Samples are padded to a multiple of this, so that every row of the hidden layer starts aligned."""
 
@@ -111,16 +114,21 @@ class TritonMLPHead(MLPHead):
         self._nothing = torch.empty(1, dtype=torch.int8, device=self.device)
         self._precision = "ieee" if settings.precision == "highest" else "tf32"
         # Block sizes: the best of those tried on an H200 (docs/performance.md).
-        BC = max(16, triton.next_power_of_2(self.c))
-        self._forward_blocks = {"BN": 128 if BC <= 32 else 64, "BH": 32, "BC": min(128, BC)}
-        self._forward_blocks["num_warps"] = 8 if BC == 64 else 4
-        self._blocks = {"BN": 32, "BH": 64 if BC <= 64 else 32, "BC": BC, "num_warps": 4}
+        BC = min(256, max(16, triton.next_power_of_2(self.c)))
+        self._forward_blocks = {"BN": 64 if BC in (64, 128) else 128, "BH": 32, "BC": BC}
+        self._forward_blocks["num_warps"] = 8 if BC in (64, 256) else 4
+        self._fused = BC <= _FEW_CLASSES
+        if self._fused:
+            self._blocks = {"BN": 32, "BH": 64, "BC": BC, "num_warps": 4}
+        else:
+            self._blocks = {"BN": 64 if BC == 128 else 32, "BH": 128, "BC": BC, "num_warps": 8}
         # Enough programs to fill the device; the parts are summed afterwards.
         longest = max(map(len, self.runs))
-        units = triton.cdiv(self.h, self._blocks["BH"]) * longest
-        self._splits = max(1, min(triton.cdiv(self.n, 256), triton.cdiv(1024, units)))
+        self._tiles = triton.cdiv(self.h, self._blocks["BH"]) * triton.cdiv(self.c, BC)
+        self._splits = max(1, min(triton.cdiv(self.n, 256), triton.cdiv(1024, self._tiles * longest)))
         self._part_W2 = torch.empty(self._splits, longest, self.h, self.c, device=self.device)
-        self._part_b1 = torch.empty(self._splits, longest, self.h, device=self.device)
+        parts = self._splits if self._fused else triton.cdiv(self.n, _HIDDEN_BLOCKS["BN"])
+        self._part_b1 = torch.empty(parts, longest, self.h, device=self.device)
 
     def forward(self, training: bool) -> Tensor:
         self.inputs.draw(training)
@@ -153,19 +161,44 @@ class TritonMLPHead(MLPHead):
         weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
         assert weight2.grad is not None  # allocated with the parameter
         torch.sum(gradient, 1, keepdim=True, out=bias2.grad)
-        rows_each = triton.cdiv(triton.cdiv(self.n, self._splits), self._blocks["BN"]) * self._blocks["BN"]
         for i, run in enumerate(self.runs):
-            kernels.mlp_backward[(len(run), triton.cdiv(self.h, self._blocks["BH"]), self._splits)](
-                self._hidden[i], self.parameters["bias1"][i], self._mask(run), weight2, g,
-                self._part_W2, self._part_b1, self.n, self.h, self.c, self.inputs.stride,
-                g.shape[1] * self.c, run.replicas.start, self._part_b1.shape[1], self._keep, 1 / self.inputs.scale,
-                rows_each,
-                DROP=self._drops, PRECISION=self._precision, **self._blocks,
-            )  # fmt: skip
+            self._second_layer_backward(i, run, g)
             torch.sum(self._part_W2[:, : len(run)], 0, out=weight2.grad[run.replicas])
             torch.sum(self._part_b1[:, : len(run)].flatten(1), 0, out=self.parameters["bias1"][i].grad)
             turned = self.inputs.transposed(run.repetition)
             product(self._hidden[i], turned.T, self._gradient(i))
+
+    def _second_layer_backward(self, i: int, run: Run, g: Tensor) -> None:
+        """Fill the parts of the gradients of W₂ and b₁, and put the hidden layer's gradient in its place."""
+        layer = (self._hidden[i], self.parameters["bias1"][i], self._mask(run))
+        weight2 = self.parameters["weight2"][0]
+        longest = self._part_b1.shape[1]
+        sizes = (self.n, self.h, self.c, self.inputs.stride, g.shape[1] * self.c, run.replicas.start, longest)
+        scales = (self._keep, 1 / self.inputs.scale)
+        options = {"DROP": self._drops, "PRECISION": self._precision}
+        grid = (len(run), self._tiles, self._splits)
+        rows = triton.cdiv(triton.cdiv(self.n, self._splits), self._blocks["BN"]) * self._blocks["BN"]
+        if self._fused:
+            kernels.mlp_backward[grid](
+                *layer,
+                weight2,
+                g,
+                self._part_W2,
+                self._part_b1,
+                *sizes,
+                *scales,
+                rows,
+                **options,
+                **self._blocks,
+            )
+            return
+        kernels.weight2_gradient[grid](
+            *layer, g, self._part_W2, *sizes, *scales, rows, **options, **self._blocks
+        )
+        grid = (triton.cdiv(self.h, _HIDDEN_BLOCKS["BH"]), len(self._part_b1), len(run))
+        kernels.hidden_gradient[grid](
+            *layer, weight2, g, self._part_b1, *sizes, *scales, **options, **_HIDDEN_BLOCKS
+        )
 
     def _gradient(self, run: int) -> Tensor:
         gradient = self.parameters["weight1"][run].grad

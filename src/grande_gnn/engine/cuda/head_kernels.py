@@ -2,7 +2,8 @@
 
 The hidden layer of many replicas is the largest array of a training, so it is read as seldom as
 possible: the first product leaves W₁ᵀX in it; the forward kernel adds the bias, cuts, drops and multiplies
-by W₂ on the way; the backward kernel reads it once more, and leaves its gradient in its place.
+by W₂ on the way; the backward kernel reads it once more, and leaves its gradient in its place. With many classes
+its tiles would be too large for the registers, and two kernels share the work.
 
 It is kept as (R·h, n), samples contiguous, because then both products of the first layer have their inner
 dimension contiguous in both factors, the form the TF32 units take without rearranging.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["draw_mask", "mask_inputs", "mlp_backward", "mlp_forward"]
+__all__ = ["draw_mask", "hidden_gradient", "mask_inputs", "mlp_backward", "mlp_forward", "weight2_gradient"]
 
 
 @triton.jit
@@ -81,11 +82,27 @@ def mlp_forward(
 
 
 @triton.jit
+def _output_gradient(gradient, rows, classes, end, c, RC, replica):
+    """∂loss/∂H⁽⁰⁾ of a (rows, classes) tile."""
+    place = gradient + rows[:, None].to(tl.int64) * RC + replica * c + classes[None, :]
+    return tl.load(place, mask=(rows[:, None] < end) & (classes[None, :] < c), other=0.0)
+
+
+@triton.jit
+def _store_hidden(pre, value, units, rows, end, stride, h, replica):
+    """Put a (units, rows) tile of ``replica`` in its place in the hidden layer."""
+    if pre.dtype.element_ty == tl.float16:
+        value = tl.clamp(value, -65504.0, 65504.0)  # the largest of float16; beyond it lies infinity
+    place = pre + (replica * h + units[:, None]).to(tl.int64) * stride + rows[None, :]
+    tl.store(place, value, mask=(units[:, None] < h) & (rows[None, :] < end))
+
+
+@triton.jit
 def mlp_backward(
     pre, bias1, mask, W2, gradient, part_W2, part_b1, n, h, c, stride, RC, first, n_replicas, keep, unscale, rows_each,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
-    """From ∂loss/∂H⁽⁰⁾ to the gradient of the hidden layer (in place of ``pre``), of W₂ and of b₁.
+    """From ∂loss/∂H⁽⁰⁾ to the gradient of the hidden layer (in place of ``pre``), of W₂ and of b₁; for few classes.
 
     Each program takes BH hidden units of one replica and ``rows_each`` samples; W₂'s and b₁'s parts of
     the splits are added up afterwards in a fixed order, so that two runs agree.
@@ -101,19 +118,63 @@ def mlp_backward(
     last = tl.minimum(n, (split + 1) * rows_each)
     for start in range(split * rows_each, last, BN):
         rows = start + tl.arange(0, BN)
-        g = tl.load(
-            gradient + rows[:, None].to(tl.int64) * RC + (first + r) * c + classes[None, :],
-            mask=(rows[:, None] < last) & (classes[None, :] < c), other=0.0,
-        )  # fmt: skip
+        g = _output_gradient(gradient, rows, classes, last, c, RC, first + r)
         hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, keep, unscale, DROP)
         to_W2 += tl.dot(hidden, g, input_precision=PRECISION)
         back = tl.dot(weights, tl.trans(g), input_precision=PRECISION)
         back = tl.where(hidden > 0, back / keep, 0.0)
         to_b1 += tl.sum(back, 1)
-        place = pre + (r * h + units[:, None]).to(tl.int64) * stride + rows[None, :]
-        if pre.dtype.element_ty == tl.float16:
-            back = tl.clamp(back, -65504.0, 65504.0)  # the largest of float16; beyond it lies infinity
-        tl.store(place, back, mask=(units[:, None] < h) & (rows[None, :] < last))
+        _store_hidden(pre, back, units, rows, last, stride, h, r)
     part = (split * n_replicas + r) * h
     tl.store(part_W2 + (part + units[:, None]) * c + classes[None, :], to_W2, mask=fits)
     tl.store(part_b1 + part + units, to_b1, mask=units < h)
+
+
+@triton.jit
+def weight2_gradient(
+    pre, bias1, mask, gradient, part_W2, n, h, c, stride, RC, first, n_replicas, keep, unscale, rows_each,
+    DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
+):  # fmt: skip
+    """activated(pre)[r] · ∂loss/∂H⁽⁰⁾, the gradient of W₂, for BH hidden units, BC classes and ``rows_each`` samples.
+
+    With :func:`hidden_gradient` after it, the same as :func:`mlp_backward`, for many classes.
+    """
+    r = tl.program_id(0)
+    blocks = tl.cdiv(c, BC)
+    units = tl.program_id(1) // blocks * BH + tl.arange(0, BH)
+    classes = tl.program_id(1) % blocks * BC + tl.arange(0, BC)
+    split = tl.program_id(2)
+    total = tl.zeros([BH, BC], dtype=tl.float32)
+    last = tl.minimum(n, (split + 1) * rows_each)
+    for start in range(split * rows_each, last, BN):
+        rows = start + tl.arange(0, BN)
+        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, keep, unscale, DROP)
+        g = _output_gradient(gradient, rows, classes, last, c, RC, first + r)
+        total += tl.dot(hidden, g, input_precision=PRECISION)
+    place = part_W2 + ((split * n_replicas + r) * h + units[:, None]).to(tl.int64) * c + classes[None, :]
+    tl.store(place, total, mask=(units[:, None] < h) & (classes[None, :] < c))
+
+
+@triton.jit
+def hidden_gradient(
+    pre, bias1, mask, W2, gradient, part_b1, n, h, c, stride, RC, first, n_replicas, keep, unscale,
+    DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
+):  # fmt: skip
+    """W₂ · ∂loss/∂H⁽⁰⁾ where the hidden layer was not cut, in place of ``pre``, and its sums over BN samples, for b₁."""
+    units = tl.program_id(0) * BH + tl.arange(0, BH)
+    rows = tl.program_id(1) * BN + tl.arange(0, BN)
+    r = tl.program_id(2)
+    back = tl.zeros([BH, BN], dtype=tl.float32)
+    for start in range(0, c, BC):
+        classes = start + tl.arange(0, BC)
+        weights = tl.load(
+            W2 + (first + r) * h * c + units[:, None] * c + classes[None, :],
+            mask=(units[:, None] < h) & (classes[None, :] < c), other=0.0,
+        )  # fmt: skip
+        g = _output_gradient(gradient, rows, classes, n, c, RC, first + r)
+        back += tl.dot(weights, tl.trans(g), input_precision=PRECISION)
+    hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, keep, unscale, DROP)
+    back = tl.where(hidden > 0, back / keep, 0.0)
+    part = (tl.program_id(1) * n_replicas + r).to(tl.int64) * h
+    tl.store(part_b1 + part + units, tl.sum(back, 1), mask=units < h)
+    _store_hidden(pre, back, units, rows, n, stride, h, r)

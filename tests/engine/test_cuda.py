@@ -1,5 +1,7 @@
 """Every Triton kernel against the torch reference: on the GPU, or through Triton's interpreter without one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,9 +13,10 @@ from grande_gnn.engine.cuda import cuda_flow, cuda_head, cuda_model
 from grande_gnn.engine.cuda.adam import Trained, TritonAdam
 from grande_gnn.engine.degrees import build_degree
 from grande_gnn.engine.flow import TorchFlow
-from grande_gnn.engine.heads import Inputs, MLPHead
+from grande_gnn.engine.heads import Inputs, LinearHead, MLPHead
 from grande_gnn.engine.kernels import TorchKernels
 from grande_gnn.engine.labelled import LabelledRows
+from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.graph import Graph, reciprocal_knn_graph
 
 HAS_GPU = torch.cuda.is_available()
@@ -35,7 +38,9 @@ def random_graph(n: int, mean: int, rng: np.random.Generator) -> Graph:
     return Graph.from_edges(np.append(rows, np.zeros(n - 1, int)), np.append(cols, np.arange(n - 1)), n)
 
 
-def some_replicas(n: int, c: int, count: int, rng: np.random.Generator, hidden: int = 20) -> list[Replica]:
+def some_replicas(
+    n: int, c: int, count: int, rng: np.random.Generator, hidden: int | None = 20
+) -> list[Replica]:
     degrees = [0.2, "centrality", 0.05, 1.0]
     replicas = []
     for r in range(count):
@@ -104,6 +109,28 @@ def test_the_fused_head_equals_the_reference(case, dropout):
             there = theirs.grad.T if name == "weight1" else theirs.grad  # kept transposed on CUDA
             assert distance(ours.grad, there) < 1e-4, name
     assert distance(reference.forward(training=False), fused.forward(training=False)) < 1e-5
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_the_turned_linear_head_equals_the_reference(case, dropout):
+    n, c, R, _ = CASES[case]
+    rng = np.random.default_rng(7)
+    X = torch.from_numpy(rng.normal(size=(n, 7)).astype(np.float32)).to(DEVICE)
+    replicas = some_replicas(n, c, R, rng, hidden=None)
+    settings = Settings(dropout=dropout, precision="highest")
+    turned = cuda_head(X, replicas, c, settings)
+    H = turned.forward(training=True).clone()
+    reference = LinearHead(Inputs(X, turned.runs, settings), turned.runs, replicas, c, settings)
+    if dropout:
+        reference.inputs.masks = {r: Replay(m[:n] != 0) for r, m in turned.inputs.masked.items()}
+    assert distance(reference.forward(training=True), H) < 1e-5
+    gradient = torch.from_numpy(rng.normal(size=(R, n, c)).astype(np.float32)).to(DEVICE)
+    reference.backward(gradient)
+    turned.backward(gradient)
+    for name, tensors in reference.parameters.items():
+        for ours, theirs in zip(tensors, turned.parameters[name], strict=True):
+            assert distance(ours.grad, theirs.grad) < 1e-4, name
 
 
 def test_masks_are_fresh_every_epoch_and_keep_the_right_share():
@@ -193,3 +220,23 @@ def test_a_whole_training_on_the_gpu_agrees_with_the_cpu(model):
     )
     together = train(X, graph, replicas, 5, Settings(model=model, device="cuda", epochs=50), keep_models=True)
     assert np.abs(alone[0].logits - together[1].logits).max() < 2e-2 * np.abs(alone[0].logits).max()
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device: its memory is counted")
+@pytest.mark.parametrize("model", ["appnp", "sgc"])
+def test_two_batches_take_the_memory_of_one(model):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(2000, 64)).astype(np.float32)
+    graph = reciprocal_knn_graph(X, 10)
+    labels = np.where(np.arange(2000) < 200, np.arange(2000) % 20, -1)
+    replicas = [Replica(labels, 0.2, r) for r in range(40)]
+    settings = Settings(model=model, device="cuda", epochs=5)
+    hidden, repetitions = (None, 0) if model == "sgc" else (256, 20)
+    sizes = Sizes(2000, 64, 20, hidden, graph.n_edges, settings.hops, 20, repetitions)
+    peaks = {}
+    for count, limit in ((20, None), (40, predicted_bytes(sizes, "cuda"))):
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        train(X, graph, replicas[:count], 20, replace(settings, memory_limit=limit))
+        peaks[count] = torch.cuda.max_memory_allocated() - before
+    assert peaks[40] < 1.1 * peaks[20]

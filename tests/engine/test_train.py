@@ -1,5 +1,8 @@
 """Whole trainings: equal to a plain autograd loop, alone or in any batch, again and again."""
 
+import gc
+import importlib
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +14,7 @@ from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.graph import Graph
 
+train_module = importlib.import_module("grande_gnn.engine.train")  # the package has a function of this name
 CPU = Settings(device="cpu", epochs=30, lr=1e-2, seed=4)
 
 
@@ -97,6 +101,26 @@ def test_different_widths_in_one_call(problem, plain):
         expected = plain.start(problem.X, problem.graph, replica, problem.c, CPU).fit()
         np.testing.assert_allclose(outcome.logits, expected, atol=1e-4)
     np.testing.assert_array_equal(outcomes[0].logits, outcomes[3].logits)
+
+
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+def test_nothing_of_a_batch_is_alive_when_the_next_is_built(problem, custom_degree, model, monkeypatch):
+    built, build = [], train_module.build_model
+
+    def watched(*arguments):
+        assert all(earlier() is None for earlier in built)
+        result = build(*arguments)
+        built.append(weakref.ref(result))
+        return result
+
+    monkeypatch.setattr(train_module, "build_model", watched)
+    monkeypatch.setattr(train_module, "replicas_that_fit", lambda *_: 2)
+    gc.disable()  # memory must come back at once, not when the collector of cycles happens to run
+    try:
+        run(problem, mixture(problem, custom_degree), replace(CPU, model=model, epochs=2))
+    finally:
+        gc.enable()
+    assert len(built) >= 10
 
 
 def test_too_little_memory_is_said(problem):

@@ -53,12 +53,13 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
     fixed = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
     if device == "cuda" and s.fused:
         # The features, padded and turned, and a masked pair for each repetition; d ⊙ states and their
-        # gradients; H⁽⁰⁾, Z, its copy for the answer, and what goes to the head.
+        # gradients; H⁽⁰⁾, Z, its copy for the answer, and what goes to the head, which a linear head turns.
         short = 2 if s.half else 4
         from_inputs = short if s.hidden is not None else 4
         shared = 4 * s.n * s.d + from_inputs * (2 + 2 * s.repetitions) * s.n * s.d
         weights = 16 * parameters + (2 * parameters if s.half and s.hidden is not None else 0)
-        flow = short * (2 * s.hops + 1) * wide + 4 * (5 * wide + pairs + 4 * s.n)
+        floats = 6 if s.hidden is None else 5
+        flow = short * (2 * s.hops + 1) * wide + 4 * (floats * wide + pairs + 4 * s.n)
         return shared + s.replicas * (weights + short * hidden + flow) + fixed
     # The features, rescaled and masked for each repetition, and one mask with its bits; the gradient of one run's
     # hidden layer; the states and their temporaries; numbers of the pairs; values and columns of the

@@ -49,11 +49,15 @@ def train(
     with _precision(settings.precision), torch.no_grad():
         tensor = torch.from_numpy(X).to(device)
         outcomes: list[Outcome | None] = [None] * len(replicas)
-        for members in _batches(replicas, X.shape, graph, n_classes, settings, device):
-            batch = [replicas[r] for r in members]
+
+        def train_batch(batch: list[Replica]) -> list[Outcome]:
+            """In a function of its own, so that nothing of a batch is left in memory when the next is built."""
             model = build_model(tensor, graph, batch, n_classes, settings)
             _fit(model, settings, len(batch), progress)
-            for r, outcome in zip(members, _outcomes(model, len(batch), keep_models), strict=True):
+            return list(_outcomes(model, len(batch), keep_models))
+
+        for members in _batches(replicas, X.shape, graph, n_classes, settings, device):
+            for r, outcome in zip(members, train_batch([replicas[r] for r in members]), strict=True):
                 outcomes[r] = outcome
     return outcomes  # type: ignore[return-value]  # every place was filled
 

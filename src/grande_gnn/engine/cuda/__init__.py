@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from grande_gnn.engine.flow import Flow
-from grande_gnn.engine.heads import Head, LinearHead, runs_of
+from grande_gnn.engine.heads import Head, runs_of
 from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.models import Model
 from grande_gnn.engine.plan import Replica, Settings
@@ -53,12 +53,12 @@ def cuda_model(
 
 def cuda_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
     """The head of a batch: linear for SGC or ``hidden=None``, else two layers."""
-    from grande_gnn.engine.cuda.head import CudaInputs, TritonMLPHead
+    from grande_gnn.engine.cuda.head import CudaInputs, TritonLinearHead, TritonMLPHead
 
     runs = runs_of(replicas, settings, len(replicas))
     hidden = replicas[0].hidden
     if settings.model == "sgc" or hidden is None:
-        return LinearHead(CudaInputs(X, runs, settings), runs, replicas, n_classes, settings)
+        return TritonLinearHead(CudaInputs(X, runs, settings), runs, replicas, n_classes, settings)
     inputs = CudaInputs(X, runs, settings, half=settings.precision == "half")
     return TritonMLPHead(inputs, runs, replicas, n_classes, hidden, settings)
 

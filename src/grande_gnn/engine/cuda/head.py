@@ -12,10 +12,10 @@ from torch import Tensor
 
 from grande_gnn.engine.cuda import head_kernels as kernels
 from grande_gnn.engine.cuda.adam import Trained
-from grande_gnn.engine.heads import Inputs, MLPHead, Run, Weights
-from grande_gnn.engine.plan import Settings
+from grande_gnn.engine.heads import Inputs, LinearHead, MLPHead, Run, Weights
+from grande_gnn.engine.plan import Replica, Settings
 
-__all__ = ["CudaInputs", "TritonMLPHead"]
+__all__ = ["CudaInputs", "TritonLinearHead", "TritonMLPHead"]
 
 _BLOCK = 1024
 _FEW_CLASSES = 64
@@ -86,6 +86,29 @@ class CudaInputs(Inputs):
     def transposed(self, repetition: int) -> Tensor:
         """(d, padded n)."""
         return self.turned[repetition] if self.training else self._plain_turned
+
+
+class TritonLinearHead(LinearHead):
+    """One layer; the gradient is turned, so that the weights' product has both inner dimensions contiguous."""
+
+    inputs: CudaInputs
+
+    def __init__(
+        self, inputs: CudaInputs, runs: list[Run], replicas: Sequence[Replica], c: int, settings: Settings
+    ) -> None:
+        super().__init__(inputs, runs, replicas, c, settings)
+        self._turned = torch.zeros(len(replicas) * c, inputs.stride, device=self.device)
+
+    def backward(self, gradient: Tensor) -> None:
+        g = gradient.transpose(0, 1).contiguous().flatten(1)
+        width = g.shape[1]
+        kernels.turn[(triton.cdiv(self.n, 64), triton.cdiv(width, 64))](
+            g, self._turned, self.n, width, self.inputs.stride, BN=64, BW=64
+        )
+        for run, W, b in zip(self.runs, self.parameters["weight"], self.parameters["bias"], strict=True):
+            part = self._turned[run.replicas.start * self.c : run.replicas.stop * self.c]
+            torch.mm(part, self.inputs.transposed(run.repetition).T, out=W.grad)
+            torch.sum(part, 1, out=b.grad)
 
 
 class TritonMLPHead(MLPHead):

@@ -14,7 +14,15 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["draw_mask", "hidden_gradient", "mask_inputs", "mlp_backward", "mlp_forward", "weight2_gradient"]
+__all__ = [
+    "draw_mask",
+    "hidden_gradient",
+    "mask_inputs",
+    "mlp_backward",
+    "mlp_forward",
+    "turn",
+    "weight2_gradient",
+]
 
 
 @triton.jit
@@ -35,6 +43,19 @@ def mask_inputs(X, out, turned, step, key, n, d, stride, p, scale, BN: tl.conste
     tl.store(out + where, x, mask=inside)
     flipped = (cols[:, None] < d) & (rows[None, :] < n)
     tl.store(turned + cols[:, None].to(tl.int64) * stride + rows[None, :], tl.trans(x), mask=flipped)
+
+
+@triton.jit
+def turn(x, out, n, width, stride, BN: tl.constexpr, BW: tl.constexpr):
+    """A (n, width) array as (width, n), rows ``stride`` apart."""
+    rows = tl.program_id(0) * BN + tl.arange(0, BN)
+    cols = tl.program_id(1) * BW + tl.arange(0, BW)
+    tile = tl.load(
+        x + rows[:, None].to(tl.int64) * width + cols[None, :],
+        mask=(rows[:, None] < n) & (cols[None, :] < width), other=0.0,
+    )  # fmt: skip
+    place = out + cols[:, None].to(tl.int64) * stride + rows[None, :]
+    tl.store(place, tl.trans(tile), mask=(cols[:, None] < width) & (rows[None, :] < n))
 
 
 @triton.jit

@@ -17,13 +17,14 @@ MODULES = sorted(
     m.name for m in pkgutil.walk_packages([str(ROOT)], "grande_gnn.") if "__main__" not in m.name
 )
 
-EVERYONE_MAY = {"errors", "validation", "files", "normalization"}
-"""Checks, file formats and feature statistics: small, and below everything that trains."""
+EVERYONE_MAY = {"errors", "validation", "files", "normalization", "precision"}
+"""Checks, file formats, feature statistics and a setting of torch: small, and below everything that trains."""
 
 MAY_IMPORT = {
     "errors": set(),
     "validation": set(),
     "normalization": set(),
+    "precision": set(),
     "files": {"graph"},
     "degree": set(),
     "propagation": {"degree"},

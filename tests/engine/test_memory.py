@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from grande_gnn.engine import Settings
+from grande_gnn.engine.control_group import bytes_left
 from grande_gnn.engine.memory import Sizes, available_memory, predicted_bytes, replicas_that_fit
 from grande_gnn.errors import NotEnoughMemoryError
 
@@ -50,6 +51,27 @@ def test_the_machine_has_memory():
     assert 2**20 < available_memory(CPU) < 2**50
 
 
+def test_limits_of_the_groups_around_a_process_count(tmp_path):
+    def group(name, **files):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            (tmp_path / name / file.replace("_", ".", 1)).write_text(text)
+
+    membership = tmp_path / "membership"
+    membership.write_text("0::/job/step\n")
+    group("", memory_stat="inactive_file 0\n")
+    group("job", memory_max="1000\n", memory_current="700\n", memory_stat="anon 500\ninactive_file 150\n")
+    group("job/step", memory_max="max\n", memory_current="100\n", memory_stat="inactive_file 50\n")
+    assert bytes_left(tmp_path, membership) == 450
+    group("job/step", memory_max="90\n")
+    assert bytes_left(tmp_path, membership) == 40
+    membership.write_text("3:cpu:/\n2:memory:/box\n")
+    group("memory/box", memory_limit_in_bytes="5000", memory_usage_in_bytes="6000")
+    group("memory/box", memory_stat="total_inactive_file 3000")
+    assert bytes_left(tmp_path, membership) == 2000
+    assert bytes_left(tmp_path, tmp_path / "nowhere") > 2**60
+
+
 SCRIPT = """
 import sys
 import numpy as np
@@ -57,31 +79,41 @@ from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.graph import Graph
 rng = np.random.default_rng(0)
-n, d, c, R, model = 3000, 300, 10, 12, sys.argv[1]
-X = rng.normal(size=(n, d)).astype(np.float32)
+n, d, c, R, model = 3000, int(sys.argv[3]), 10, 12, sys.argv[1]
+degree = "centrality" if sys.argv[2] == "centrality" else 0.2
+X = rng.standard_normal((n, d), dtype=np.float32)
 graph = Graph.from_edges(rng.integers(0, n, 30000), rng.integers(0, n, 30000), n)
 def replicas(count):
-    return [Replica(np.arange(n) % c, 0.2, r % 3, hidden=64) for r in range(count)]
+    folds = [np.where(np.arange(n) % 10 == r % 10, np.arange(n) // 10 % c, -1) for r in range(count)]
+    return [Replica(labels, degree, r % 3, hidden=64) for r, labels in enumerate(folds)]
 def peak():  # ru_maxrss would begin at the parent's
     line = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
 settings = Settings(model=model, epochs=2, device="cpu")
-train(X[:50], Graph.from_edges([0], [1], 50), [Replica(np.arange(50) % c, 0.2, hidden=64)], c, settings)
+train(X[:50], Graph.from_edges([0], [1], 50), [Replica(np.arange(50) % c, degree, hidden=64)], c, settings)
 before = peak()
 train(X, graph, replicas(R), c, settings)
 hidden = None if model == "sgc" else 64
-sizes = Sizes(n, d, c, hidden, graph.n_edges, settings.hops, R, 3 if model == "appnp" else 0)
+fixed = model == "sgc" and degree == "centrality"
+sizes = Sizes(n, d, c, hidden, graph.n_edges, settings.hops, R, 3 if model == "appnp" else 0, fixed)
 predicted = predicted_bytes(sizes, "cpu")
 print(peak() - before, predicted)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's record of peak memory")
-@pytest.mark.parametrize("model", ["sgc", "appnp"])
-def test_the_prediction_is_near_what_a_training_takes(model):
-    answer = subprocess.run(
-        [sys.executable, "-c", SCRIPT, model], capture_output=True, text=True, check=True, timeout=120
-    )
+@pytest.mark.parametrize(
+    ("model", "degree", "d"),
+    [
+        ("sgc", "grande", 300),
+        ("appnp", "grande", 300),
+        ("appnp", "centrality", 300),
+        ("sgc", "centrality", 4000),
+    ],
+)
+def test_the_prediction_is_near_what_a_training_takes(model, degree, d):
+    command = [sys.executable, "-c", SCRIPT, model, degree, str(d)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     taken, predicted = map(int, answer.stdout.split())
     assert 0.4 * predicted < taken < 1.1 * predicted + 32 * 2**20  # and buffers of a fixed size
 

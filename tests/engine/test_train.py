@@ -271,14 +271,3 @@ def test_devices():
         assert resolve_device("auto").type == "cpu"
         with pytest.raises(InvalidInputError, match=r"no CUDA device.*; got device='cuda'"):
             resolve_device("cuda")
-
-
-def test_the_callers_precision_comes_back(problem):
-    before = torch.backends.cuda.matmul.allow_tf32
-    try:
-        for choice in (True, False):
-            torch.backends.cuda.matmul.allow_tf32 = choice
-            run(problem, [Replica(problem.labels, hidden=16)], replace(CPU, epochs=1))
-            assert torch.backends.cuda.matmul.allow_tf32 == choice
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before

@@ -54,6 +54,8 @@ def _fixed(
     kernels = TorchKernels(graph, 1, X.shape[1], X.device)
     scale = kernels.count.rsqrt()[:, None, None]
     diffused = X.unsqueeze(1)
-    for _ in range(settings.hops):
-        diffused = kernels.neighbour_sum(diffused * scale) * scale
+    for k in range(settings.hops):
+        scaled = diffused.mul_(scale) if k else diffused * scale  # the features themselves stay as they are
+        diffused = kernels.neighbour_sum(scaled).mul_(scale)
+        del scaled
     return FixedSGC(diffused[:, 0], kernels.count, replicas, n_classes, settings)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass, replace
 
 import torch
 
+from grande_gnn.engine import control_group
 from grande_gnn.engine.heads import LONGEST_RUN
 from grande_gnn.engine.plan import Settings
 from grande_gnn.errors import NotEnoughMemoryError
@@ -35,6 +37,7 @@ class Sizes:
     hops: int
     replicas: int
     repetitions: int  # 0 without dropout
+    fixed: bool = False  # SGC with degree centrality, whose features are diffused once
     fused: bool = True  # on CUDA: whether the Triton kernels serve
     half: bool = False  # on CUDA, with the Triton kernels: whether large arrays are float16
 
@@ -50,17 +53,21 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
     wide = s.n * s.c
     hidden = s.n * (s.hidden or 0)
     parameters = s.d * s.c + s.c if s.hidden is None else s.d * s.hidden + s.hidden + s.hidden * s.c + s.c
-    fixed = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
+    constant = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
+    if s.fixed:
+        # The features, diffused, and in between or at the labelled rows of ten folds; logits and their copy.
+        return 4 * (3 * s.n * s.d + s.n_edges + s.replicas * (4 * parameters + 3 * wide)) + constant
     if device == "cuda" and s.fused:
-        # The features, padded and turned, and a masked pair for each repetition; d ⊙ states and their
+        # The features, padded, and turned or a masked pair for each repetition; d ⊙ states and their
         # gradients; H⁽⁰⁾, Z, its copy for the answer, and what goes to the head, which a linear head turns.
         short = 2 if s.half else 4
         from_inputs = short if s.hidden is not None else 4
-        shared = 4 * s.n * s.d + from_inputs * (2 + 2 * s.repetitions) * s.n * s.d
+        copies = 1 + 2 * s.repetitions if s.repetitions else 2
+        shared = 4 * s.n * s.d + from_inputs * copies * s.n * s.d
         weights = 16 * parameters + (2 * parameters if s.half and s.hidden is not None else 0)
         floats = 6 if s.hidden is None else 5
         flow = short * (2 * s.hops + 1) * wide + 4 * (floats * wide + pairs + 4 * s.n)
-        return shared + s.replicas * (weights + short * hidden + flow) + fixed
+        return shared + s.replicas * (weights + short * hidden + flow) + constant
     # The features, rescaled and masked for each repetition, and one mask with its bits; the gradient of one run's
     # hidden layer; the states and their temporaries; numbers of the pairs; values and columns of the
     # replicas' own adjacency.
@@ -68,19 +75,27 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
     shared += s.n * s.d * 5 // 4 if s.repetitions else 0
     shared += hidden * min(s.replicas, LONGEST_RUN)
     flow = (s.hops + 8) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
-    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + fixed
+    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + constant
 
 
 def available_memory(device: torch.device) -> int:
-    """Free bytes on the device: CUDA's own count, or what the operating system could hand out."""
+    """Free bytes on the device: CUDA's own count, or what the operating system and a container's limit leave."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             line = next(line for line in file if line.startswith("MemAvailable"))
-        return int(line.split()[1]) * 1024
-    except (OSError, StopIteration):  # not Linux: be modest
+        return min(int(line.split()[1]) * 1024, control_group.bytes_left())
+    except (OSError, StopIteration):  # not Linux
+        return _half_of_all_memory()
+
+
+def _half_of_all_memory() -> int:
+    """A modest guess where the system does not say what is free."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, ValueError, OSError):  # Windows
         return 4 * 2**30
 
 

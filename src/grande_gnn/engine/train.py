@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from grande_gnn.engine.build import build_model, is_fixed
 from grande_gnn.engine.cuda import fused_kernels_serve, loss_scale
-from grande_gnn.engine.cuda.launch import LaunchFree
+from grande_gnn.engine.cuda.launch import LaunchFree, OneBehind
 from grande_gnn.engine.memory import Sizes, keep_freed_memory, replicas_that_fit
 from grande_gnn.engine.models import Model
 from grande_gnn.engine.plan import Outcome, Replica, Settings
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
+from grande_gnn.precision import float32_products
 from grande_gnn.validation import check_features, check_integer
 
 __all__ = ["resolve_device", "train"]
@@ -46,7 +47,7 @@ def train(
     device = resolve_device(settings.device)
     if device.type == "cpu":
         keep_freed_memory()
-    with _precision(settings.precision), torch.no_grad():
+    with _on(device, settings.precision), torch.no_grad():
         tensor = torch.from_numpy(X).to(device)
         outcomes: list[Outcome | None] = [None] * len(replicas)
 
@@ -71,9 +72,11 @@ def _fit(model: Model, settings: Settings, n_replicas: int, progress: Progress |
         optimiser.step()
 
     step = LaunchFree(epoch) if model.capturable else epoch
+    behind = OneBehind(model.labelled.row.device)
     for _ in range(settings.epochs):
         step()
         if progress is not None:
+            behind.wait()
             progress(n_replicas)
 
 
@@ -109,11 +112,12 @@ def _batches(
         hidden = None if settings.model == "sgc" else replica.hidden
         kind = (is_fixed(replica, settings), callable(replica.degree), hidden, loss_scale(replica, settings))
         kinds.setdefault(kind, []).append(r)
-    for (_, _, hidden, _), members in kinds.items():
+    for (fixed, _, hidden, _), members in kinds.items():
         members.sort(key=lambda r: (replicas[r].repetition, r))
         repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
         sizes = Sizes(
             shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions,
+            fixed=fixed,
             fused=fused_kernels_serve(replicas[members[0]], settings),
             half=settings.precision == "half",
         )  # fmt: skip
@@ -152,12 +156,17 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 
 @contextmanager
-def _precision(precision: str) -> Iterator[None]:
-    """TF32 for the products of floats on CUDA, or full float32; sums in float32; the caller's choice back afterwards."""
-    products = torch.backends.cuda.matmul
-    before = products.allow_tf32, products.allow_fp16_reduced_precision_reduction
-    products.allow_tf32, products.allow_fp16_reduced_precision_reduction = precision != "highest", False
-    try:
+def _on(device: torch.device, precision: str) -> Iterator[None]:
+    """Kernels start on this device; products of floats are TF32 or full float32, those of halves are summed in float32."""
+    if device.type != "cuda":
         yield
-    finally:
-        products.allow_tf32, products.allow_fp16_reduced_precision_reduction = before
+        return
+    products = torch.backends.cuda.matmul
+    before = products.allow_fp16_reduced_precision_reduction
+    kind = "ieee" if precision == "highest" else "tf32"
+    with torch.cuda.device(device), float32_products(kind, device):
+        products.allow_fp16_reduced_precision_reduction = False
+        try:
+            yield
+        finally:
+            products.allow_fp16_reduced_precision_reduction = before

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from grande_gnn.precision import float32_products
 from grande_gnn.validation import check_choice, check_features, check_integer
 
 __all__ = ["pair_distances", "ranked_lists"]
@@ -79,7 +80,7 @@ def _exact_lists(
     lists = np.empty((n, length), dtype=np.int32)
     block = max(1, min(n, block_bytes // (12 * n)))
     transposed = centred.T.contiguous()
-    with _full_float32():
+    with float32_products("ieee", device):  # neighbours are exact whatever the training precision is
         for start in range(0, n, block):
             rows = torch.arange(start, min(n, start + block), device=device)
             values = torch.addmm(squares, centred[rows], transposed, alpha=-2.0)
@@ -113,17 +114,6 @@ def _centred(exact: torch.Tensor) -> torch.Tensor:
     for rows, out in zip(blocks, centred.split(_ROWS), strict=True):
         out.copy_((rows - mean) * scale)
     return centred
-
-
-class _full_float32:
-    """Turn TF32 off for a while: neighbours are exact whatever the training precision is."""
-
-    def __enter__(self) -> None:
-        self.before = torch.backends.cuda.matmul.allow_tf32
-        torch.backends.cuda.matmul.allow_tf32 = False
-
-    def __exit__(self, *exception: object) -> None:
-        torch.backends.cuda.matmul.allow_tf32 = self.before
 
 
 def _settle_near_ties(

@@ -63,7 +63,7 @@ class CudaInputs(Inputs):
         self.keys = {r: mask_key(settings.seed, r, 0, self.d) for r in repetitions}
         self.masked = {r: torch.zeros_like(padded) for r in repetitions}
         self.turned = {r: X.new_zeros(self.d, self.stride, dtype=self.dtype) for r in repetitions}
-        self._plain_turned = padded.T.contiguous()
+        self._plain_turned = None if self.drop else padded.T.contiguous()
 
     def draw(self, training: bool) -> None:
         self.training = training and bool(self.drop)
@@ -84,8 +84,8 @@ class CudaInputs(Inputs):
         return self.masked[repetition] if self.training else self._plain
 
     def transposed(self, repetition: int) -> Tensor:
-        """(d, padded n)."""
-        return self.turned[repetition] if self.training else self._plain_turned
+        """(d, padded n), of a pass in training."""
+        return self.turned[repetition] if self._plain_turned is None else self._plain_turned
 
 
 class TritonLinearHead(LinearHead):

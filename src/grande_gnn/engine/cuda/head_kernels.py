@@ -74,7 +74,7 @@ def _activated(pre, bias, mask, units, rows, end, stride, h, replica, keep, unsc
     value += tl.load(bias + replica * h + units, mask=units < h, other=0.0)[:, None]
     value = tl.where(inside, tl.maximum(value, 0.0), 0.0)
     if DROP:
-        bits = tl.load(mask + units[:, None] * stride + rows[None, :], mask=inside, other=0)
+        bits = tl.load(mask + units[:, None].to(tl.int64) * stride + rows[None, :], mask=inside, other=0)
         value = tl.where(bits != 0, value / keep, 0.0)
     return value
 

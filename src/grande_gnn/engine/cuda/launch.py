@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-__all__ = ["LaunchFree"]
+__all__ = ["LaunchFree", "OneBehind"]
 
 
 class LaunchFree:
@@ -30,3 +30,23 @@ class LaunchFree:
             with torch.cuda.graph(self.graph):
                 self.epoch()
         self.graph.replay()
+
+
+class OneBehind:
+    """Waits on CUDA for what was started before the last call, so that what is said to be done is nearly so.
+
+    Waiting for everything would leave the device idle until the next epoch is started.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.on_cuda = device.type == "cuda"
+        self.last: torch.cuda.Event | None = None
+
+    def wait(self) -> None:
+        """Mark this moment, and return when the moment marked before is reached."""
+        if not self.on_cuda:
+            return
+        before, self.last = self.last, torch.cuda.Event()
+        self.last.record()
+        if before is not None:
+            before.synchronize()

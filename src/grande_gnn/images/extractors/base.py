@@ -36,6 +36,8 @@ class Extractor:
     @torch.inference_mode()
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
         """Features (n, n_features) in float32 of uint8 pixels (n, size, size, 3)."""
+        if not pixels.is_cuda:
+            return self.network(self.preprocess.normalise(pixels)).float()
         # Full float32, so that features from CUDA and CPU agree to rounding.
         with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
             return self.network(self.preprocess.normalise(pixels)).float()

@@ -45,6 +45,23 @@ def test_calibration_keeps_the_winner_and_sums_to_one(offset):
     assert (winner >= out.max(axis=1) - 1e-12).all()
 
 
+@pytest.mark.parametrize("rest", [1e-5, 1e-9, 1e-15, 0.0])
+@pytest.mark.parametrize("shares", [(1.0,), (0.7, 0.2, 0.1)])
+@pytest.mark.parametrize("offset", [-10.0, -2.0, 2.0])
+def test_very_sure_images_sum_to_one_too(rest, shares, offset):
+    p = np.array([[1 - rest, *(rest * share for share in shares)]])
+    out = Calibration(0.5, offset).probabilities(p)[0]
+    assert out.sum() == pytest.approx(1, abs=1e-12)
+    assert out[0] >= out.max() - 1e-12
+
+
+def test_the_others_share_in_proportion_and_evenly_where_nothing_is_left():
+    p = np.array([[0.4, 0.36, 0.24], [1 - 1e-9, 6e-10, 4e-10], [1.0, 0.0, 0.0]])
+    out = Calibration(1.0, -0.5).probabilities(p)
+    others = out[:, 1:] / out[:, 1:].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(others, [[0.6, 0.4], [0.6, 0.4], [0.5, 0.5]])
+
+
 @pytest.mark.parametrize("accuracy", [0.6, 0.8, 0.95])
 def test_the_offset_makes_mean_confidence_the_expected_accuracy(accuracy):
     p = softmax(np.random.default_rng(2).normal(size=(400, 5)) * 4)

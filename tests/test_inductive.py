@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from grande_gnn import GrandeClassifier, ranked_lists, reciprocal_knn_graph
 from grande_gnn.inductive import join, last_listed_distance
@@ -58,6 +59,16 @@ def test_joins_do_not_depend_on_other_new_samples(name):
     fitted, new, k = CASES[name]
     together = joined(fitted, new, k)
     assert together == [joined(fitted, x[None], k)[0] for x in new]
+
+
+def test_the_fitted_samples_are_not_copied(monkeypatch):
+    """Candidates are measured where they lie: there may be gigabytes of them, and many blocks of new samples."""
+    copied = []
+    cat = torch.cat
+    monkeypatch.setattr(torch, "cat", lambda parts: copied.extend(map(len, parts)) or cat(parts))
+    fitted = np.random.default_rng(0).normal(size=(2**13, 2)).astype(np.float32)
+    join(NEW[:, :2], fitted, np.full(2**13, np.inf), 8)
+    assert max(copied) < 2**13
 
 
 # -- answers ------------------------------------------------------------------------------------------

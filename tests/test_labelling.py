@@ -5,6 +5,7 @@ import pytest
 
 from grande_gnn import GrandeClassifier
 from grande_gnn.confidence import Calibration
+from grande_gnn.inductive import join
 from grande_gnn.labelling import label_features, label_new_features
 
 NAMES = np.array(["cat", "dog", "elk"])
@@ -92,6 +93,33 @@ def test_new_images_beside_an_unreached_group_are_unreached():
         np.array([[0, 0], [100, 100]], dtype=np.float32), ["a", "b"], clf, Calibration()
     )
     assert result.unreached.tolist() == [False, True]
+
+
+def test_new_images_join_the_graph_once(monkeypatch):
+    X, _, given = blobs()
+    _, clf = labelled(X, given)
+    calls = []
+    monkeypatch.setattr("grande_gnn.classifier.join", lambda *a: calls.append(a) or join(*a))
+    monkeypatch.setattr("grande_gnn.labelling.join", None, raising=False)
+    result = label_new_features(X[:4] + 0.1, list("abcd"), clf, Calibration())
+    assert len(calls) == 1
+    assert len(result.labels) == 4
+
+
+def test_a_fitted_image_asked_again_is_as_reached_as_it_was():
+    X = np.concatenate([blobs()[0], 100 + blobs(9, 0, seed=1)[0]])
+    _, clf = labelled(X, blobs()[2] + [""] * 9, n_neighbors=5)
+    result = label_new_features(X, [str(i) for i in range(99)], clf, Calibration())
+    np.testing.assert_array_equal(result.unreached, ~clf.reached_)
+    assert result.unreached[90:].all()
+
+
+def test_a_label_of_blanks_is_none():
+    X, _, given = blobs()
+    blank = [label or "  " for label in given]
+    result, expected = labelled(X, blank)[0], labelled(X, given)[0]
+    assert result.labels == expected.labels
+    assert result.given == given
 
 
 @pytest.mark.parametrize("n_labels", [12, 30])

@@ -132,6 +132,42 @@ def test_a_failure_leaves_what_was_there(fitted, tmp_path, monkeypatch, overwrit
         GrandeClassifier.load(tmp_path / "model")
 
 
+def test_a_failed_exchange_puts_the_old_model_back(fitted, folder, monkeypatch):
+    replace = os.replace
+
+    def fail_for_the_new(source, target):
+        if target == folder and not source.name.endswith(".old"):
+            raise OSError("no")
+        replace(source, target)
+
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    monkeypatch.setattr(os, "replace", fail_for_the_new)
+    with pytest.raises(OSError, match="no"):
+        fitted.save(folder, overwrite=True)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert os.listdir(folder.parent) == ["model"]
+
+
+def test_the_old_model_is_deleted_after_the_new_one_is_in_place(fitted, folder, monkeypatch):
+    deleted = []
+
+    def rmtree(path, **_):
+        GrandeClassifier.load(folder)
+        deleted.append(path)
+
+    monkeypatch.setattr("grande_gnn.persistence.shutil.rmtree", rmtree)
+    fitted.save(folder, overwrite=True)
+    assert deleted
+
+
+def test_a_link_to_a_model_stays(fitted, folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    fitted.save(tmp_path / "link", overwrite=True)
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "model"]
+    GrandeClassifier.load(folder)
+
+
 def test_an_unfitted_classifier_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         GrandeClassifier().save(tmp_path / "model")
@@ -184,6 +220,22 @@ def test_a_damaged_folder_gets_one_sentence(folder, damage):
     with pytest.raises(FileFormatError, match="model") as caught:
         GrandeClassifier.load(folder)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("saved", "n_gpus", "loaded"),
+    [
+        ("cuda", 0, "auto"),
+        ("cuda:1", 1, "auto"),
+        ("cuda:1", 2, "cuda:1"),
+        ("cuda", 1, "cuda"),
+        ("cpu", 0, "cpu"),
+    ],
+)
+def test_a_gpu_that_is_not_there_becomes_auto(folder, monkeypatch, saved, n_gpus, loaded):
+    _edit_json(folder, lambda r: r | {"parameters": r["parameters"] | {"device": saved}})
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: n_gpus)
+    assert GrandeClassifier.load(folder).device == loaded
 
 
 def test_a_newer_format_says_upgrade(folder):

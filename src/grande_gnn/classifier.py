@@ -270,16 +270,21 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities; new samples join the graph through their neighbours (``inductive.py``)."""
+        return self._answers(X)[0]
+
+    def _answers(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Class probabilities, and whether a label reaches the sample or, if it is new, any that it joins."""
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
         known = _matching_rows(rows, self._X)
-        out = self.label_distributions_[known]
+        out, reached = self.label_distributions_[known], self.reached_[known]
         new = np.flatnonzero(known < 0)
         if len(new):
             fitted, moved = self._normalizer.transform(self._X), self._normalizer.transform(rows[new])
             joins = join(moved, fitted, self._radii(fitted), int(self.choice_.n_neighbors))
             out[new] = softmax(self._frozen().logits(moved, fitted, joins))
-        return out
+            reached[new] = joins.sum_over(self.reached_[joins.fitted].astype(np.float64)) > 0
+        return out, reached
 
     def _radii(self, fitted: NDArray[np.float32]) -> NDArray[np.float64]:
         """How far each fitted sample's list reaches; found at the first new sample."""

@@ -83,10 +83,14 @@ class Calibration:
             return p
         rows, best = np.arange(len(p)), p.argmax(axis=1)
         top = np.clip(p[rows, best], 1e-6, 1 - 1e-6)
-        runner_up = np.partition(p, -2, axis=1)[:, -2]
-        tie = runner_up / (runner_up + 1 - top)  # below this the runner-up would overtake
+        p[rows, best] = 0
+        p[~p.any(axis=1)] = 1  # too sure for anything to be left of the others: they share evenly
+        p[rows, best] = 0
+        p /= p.sum(axis=1, keepdims=True)
+        runner_up = p.max(axis=1)
+        tie = runner_up / (runner_up + 1)  # below this the runner-up would overtake
         moved = np.maximum(expit(FLATTENING * logit(top) + self.offset), tie)
-        p *= ((1 - moved) / (1 - top))[:, None]
+        p *= (1 - moved)[:, None]
         p[rows, best] = moved
         return p
 

@@ -99,9 +99,13 @@ def _nearest(
     x: torch.Tensor, reference: torch.Tensor, candidates: torch.Tensor, k: int
 ) -> tuple[NDArray[np.int64], Float]:
     """The k nearest of each row's candidates and their distances, by distance and then index."""
-    both = torch.cat([reference, x])
-    left = torch.arange(len(reference), len(both)).repeat_interleave(candidates.shape[1])
-    distance = pair_distances(both, left, candidates.flatten()).view_as(candidates).numpy()
+    left = torch.arange(len(x)).repeat_interleave(candidates.shape[1])
+    block = max(1, 2**17 // x.shape[1])  # stays in the cache
+    pieces = [
+        (x[a].double() - reference[b].double()).square_().sum(1).sqrt_()
+        for a, b in zip(left.split(block), candidates.flatten().split(block), strict=True)
+    ]
+    distance = torch.cat(pieces).view_as(candidates).numpy()
     order = np.lexsort((candidates.numpy(), distance), axis=1)[:, :k]
     return np.take_along_axis(candidates.numpy(), order, 1), np.take_along_axis(distance, order, 1)
 

@@ -31,7 +31,7 @@ from grande_gnn.confidence import (
 from grande_gnn.engine import Replica, resolve_device, train
 from grande_gnn.files import write_atomically
 from grande_gnn.graph import ranked_lists
-from grande_gnn.inductive import distances_to, join, last_listed_distance, softmax
+from grande_gnn.inductive import distances_to, last_listed_distance, softmax
 from grande_gnn.selection import HeldOut, held_out_folds, hold_out
 from grande_gnn.validation import encode_labels
 
@@ -85,9 +85,10 @@ def label_features(
     """Fit ``clf`` and say how sure it is. ``given`` has one label an image, ``""`` where there is none."""
     clf.fit(features, list(given))
     codes, _ = encode_labels(list(given))
+    given = [label if code >= 0 else "" for label, code in zip(given, codes, strict=True)]  # blanks are none
     held_out = clf.selection_.held_out if clf.selection_ is not None else _held_out(clf, features, codes)
     if held_out is None:
-        result = _answers(clf.label_distributions_, clf, list(files), list(given))
+        result = _answers(clf.label_distributions_, clf, list(files), given)
         result.note = _why_unchecked(codes)
     else:
         by_temperature = Calibration(fit_temperature(held_out))
@@ -101,7 +102,7 @@ def label_features(
         known = by_temperature.probabilities(softmax(held_out.logits))
         probabilities = calibration.probabilities(clf.label_distributions_)
         probabilities[held_out.rows] = known
-        result = _answers(probabilities, clf, list(files), list(given))
+        result = _answers(probabilities, clf, list(files), given)
         result.accuracy, result.calibration = accuracy, calibration
         names = clf.classes_.astype(str)
         doubts = suspicious_labels(held_out, by_temperature)
@@ -146,11 +147,10 @@ def label_new_features(
     features: NDArray[np.float32], files: Sequence[str], clf: GrandeClassifier, calibration: Calibration
 ) -> Labelling:
     """Labels of new images from a fitted classifier; nothing is trained."""
-    probabilities = calibration.probabilities(clf.predict_proba(features))
-    result = _answers(probabilities, clf, list(files), [""] * len(files))
+    probabilities, reached = clf._answers(features)
+    result = _answers(calibration.probabilities(probabilities), clf, list(files), [""] * len(files))
+    result.unreached = ~reached
     fitted, new = (clf._normalizer.transform(X) for X in (clf._X, features))
-    joins = join(new, fitted, clf._radii(fitted), int(clf.choice_.n_neighbors))
-    result.unreached = joins.sum_over(clf.reached_[joins.fitted].astype(np.float64)) == 0
     result.out_of_distribution = distances_to(new, fitted, NEAR) > outlier_limit(_near_distances(clf))
     result.note = "The accuracy was estimated when the model was made; it holds for images like those."
     return result

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from grande_gnn import __version__
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
@@ -25,7 +26,7 @@ _ARRAYS, _REST = "model.safetensors", "model.json"
 
 
 def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write beside the target and move into place, so that there is a whole model or none."""
+    """Write beside the target and move into place, so that there is the old model or the new one, whole."""
     from safetensors.numpy import save_file
 
     target = Path(folder)
@@ -37,17 +38,31 @@ def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool
         raise OutputExistsError(f"the model folder exists: name another or pass overwrite=True; got {target}")
     if target.exists() and not (target / _REST).is_file():
         raise OutputExistsError(f"what exists is not a saved model, so it is not overwritten; got {target}")
+    target = target.resolve()  # a link stays, and what it leads to is replaced
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         save_file({name: np.ascontiguousarray(a) for name, a in _arrays(clf).items()}, temporary / _ARRAYS)
         (temporary / _REST).write_text(json.dumps(_rest(clf), indent=1), encoding="utf-8")
         os.chmod(temporary, 0o755)
-        if target.exists():
-            shutil.rmtree(target)
-        os.replace(temporary, target)
+        _replace_folder(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace_folder(new: Path, target: Path) -> None:
+    """Move ``new`` to ``target``; what was there is deleted only afterwards, and comes back if the move fails."""
+    if not target.exists():
+        os.replace(new, target)
+        return
+    aside = new.with_name(f"{new.name}.old")
+    os.replace(target, aside)
+    try:
+        os.replace(new, target)
+    except BaseException:
+        os.replace(aside, target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _arrays(clf: Any) -> dict[str, np.ndarray]:
@@ -102,6 +117,7 @@ def load_classifier(cls: type, folder: str | os.PathLike[str]) -> Any:
 
 def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     clf = cls(**rest["parameters"])
+    clf.device = _device_here(str(clf.device))
     clf.classes_ = np.array(rest["classes"], dtype=np.dtype(rest["classes_dtype"]))
     if rest["feature_names"] is not None:
         clf.feature_names_in_ = np.array(rest["feature_names"], dtype=object)
@@ -118,6 +134,12 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     clf.n_features_in_ = clf._X.shape[1]
     clf.transduction_ = clf.classes_[clf.label_distributions_.argmax(axis=1)]
     return clf
+
+
+def _device_here(saved: str) -> str:
+    """``"auto"`` for a GPU that this machine does not have: where a model was made does not bind its users."""
+    kind, _, number = saved.partition(":")
+    return "auto" if kind == "cuda" and int(number or 0) >= torch.cuda.device_count() else saved
 
 
 def _check_shapes(clf: Any) -> None:

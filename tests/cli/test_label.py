@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import numpy as np
 import pytest
@@ -103,10 +104,146 @@ def test_only_an_earlier_result_is_overwritten(photos, run, tmp_path):
     assert sorted(photos.rglob("*")) == everything
 
 
+def test_files_of_the_user_beside_a_result_stay(photos, run, tmp_path):
+    """--overwrite replaces an earlier result and nothing else, and leaves nothing of it behind."""
+    out = tmp_path / "out"
+    here = ("-o", out, *FAST, "--store", out / "store", "--paper")
+    run(photos, *here, "--export", "label-studio")
+    (out / "mine.csv").write_text("file,label\nred/00.png,warm\ngreen/01.png,cold\n", encoding="utf-8")
+    (out / "model" / "old").touch()
+    run(photos, *here, "--overwrite", "--labels", out / "mine.csv")
+    assert {row["label"] for row in rows_of(out / "predictions.csv")} == {"warm", "cold"}
+    assert "warm" in (out / "mine.csv").read_text(encoding="utf-8")
+    assert list((out / "store").glob("*.sqlite"))
+    assert sorted(os.listdir(out)) == [
+        "mine.csv", "model", "predictions.csv", "problems.csv", "report.html", "settings.json", "store",
+    ]  # fmt: skip
+    assert not (out / "model" / "old").exists()
+
+
+@pytest.mark.parametrize("place", ["working folder", "link", "link to nothing yet"])
+def test_any_empty_folder_will_do(photos, run, tmp_path, monkeypatch, place):
+    out = tmp_path / "out"
+    if place != "link to nothing yet":
+        out.mkdir()
+    (tmp_path / "link").symlink_to(out)
+    if place == "working folder":
+        monkeypatch.chdir(out)
+    run(photos, "-o", "." if place == "working folder" else tmp_path / "link", *FAST, "--paper")
+    assert len(rows_of(out / "predictions.csv")) == 36
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("option", ["--labels", "--store", "--weights", "--copy-to"])
+def test_a_result_never_replaces_what_the_command_names(photos, run, tmp_path, option):
+    out = tmp_path / "out"
+    (out / "model").mkdir(parents=True)
+    for name in ("settings.json", "predictions.csv"):
+        (out / name).write_text("file,label\nred/00.png,warm\n", encoding="utf-8")
+    named = out / ("predictions.csv" if option == "--labels" else "model")
+    assert f"what {option} names" in run(photos, "-o", out, *FAST, "--overwrite", option, named, code=1)
+    assert sorted(os.listdir(out)) == ["model", "predictions.csv", "settings.json"]
+
+
+def test_places_that_cannot_work_are_refused_before_the_work(photos, run, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    assert "does not hold the results" in run(photos, "-o", out, *FAST, "--copy-to", out, code=1)
+    monkeypatch.setattr(os, "access", lambda _, mode: mode == os.R_OK)
+    assert "may write to" in run(photos, "-o", out, *FAST, code=1)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_result_that_cannot_be_moved_is_kept_beside_the_earlier_one(photos, run, tmp_path, monkeypatch):
+    out, replace = tmp_path / "out", os.replace
+    run(photos, "-o", out, *FAST, "--paper")
+    before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+
+    def fail_at_the_end(source, target):
+        if target == out / "predictions.csv" and source.parent.name != "earlier":
+            raise PermissionError("open in a spreadsheet")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail_at_the_end)
+    said = run(photos, "-o", out, *FAST, "--paper", "--overwrite", "--export", "label-studio", code=1)
+    monkeypatch.undo()
+    (part,) = out.glob(".grande-*.part")
+    assert f"kept in {part}" in said
+    assert said.strip().endswith("got open in a spreadsheet")
+    assert (part / "predictions.csv").is_file()
+    assert (part / "label-studio.json").is_file()
+    after = {
+        file: file.read_bytes() for file in out.rglob("*") if file.is_file() and part not in file.parents
+    }
+    assert after == before
+
+
+def test_a_run_that_stops_leaves_no_result_and_the_next_goes_on(photos, run, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    here = ("-o", out, *FAST, "--paper")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("grande_gnn.cli.label_output.write_problems", fail)
+    run(photos, *here, code=1)
+    assert not out.exists()
+    run(photos, *here, "--store", out / "store", code=1)
+    assert os.listdir(out) == ["store"]
+    monkeypatch.undo()
+    (out / ".grande-x.part").mkdir()  # as a killed run leaves it
+    run(photos, *here, "--store", out / "store")
+    assert len(rows_of(out / "predictions.csv")) == 36
+    (out / "predictions.csv").unlink()  # killed while the result was moved in
+    assert "--overwrite" in run(photos, *here, code=1)
+    run(photos, *here, "--overwrite")
+    assert len(rows_of(out / "predictions.csv")) == 36
+
+
+def test_a_result_that_came_up_meanwhile_is_not_replaced(photos, run, tmp_path, monkeypatch):
+    from grande_gnn.cli import label_output
+
+    out, write = tmp_path / "out", label_output.write_problems
+
+    def meanwhile(*arguments):
+        (out / "report.html").write_text("of another run", encoding="utf-8")
+        write(*arguments)
+
+    monkeypatch.setattr(label_output, "write_problems", meanwhile)
+    assert "kept in" in run(photos, "-o", out, *FAST, "--paper", code=1)
+    assert (out / "report.html").read_text(encoding="utf-8") == "of another run"
+
+
+def test_a_report_on_another_drive_than_the_images_has_no_links(photos, run, tmp_path, monkeypatch):
+    def other_drive(*_):
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("grande_gnn.cli.label_output.os.path.relpath", other_drive)
+    run(photos, "-o", tmp_path / "out", *FAST, "--paper")
+    assert '"root":""' in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_place_for_copies_that_is_taken_is_refused_before_the_work(photos, run, tmp_path):
     said = run(photos, "-o", tmp_path / "out", *FAST, "--copy-to", photos, code=1)
     assert "new or empty" in said
     assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_model_made_on_a_gpu_is_reused_where_the_command_says(photos, run, tmp_path):
+    out = tmp_path / "out"
+    run(photos, "-o", out, *FAST, "--paper")
+    saved = json.loads((out / "model" / "model.json").read_text(encoding="utf-8"))
+    saved["parameters"]["device"] = "cuda"
+    (out / "model" / "model.json").write_text(json.dumps(saved), encoding="utf-8")
+    run(photos, "-o", tmp_path / "more", "--reuse", out, "--workers", 0, "--device", "cpu")
+    again = json.loads((tmp_path / "more" / "model" / "model.json").read_text(encoding="utf-8"))
+    assert again["parameters"]["device"] == "cpu"
+
+
+@pytest.mark.parametrize("option", [("--sigma", 0.5), ("--graph", "knn"), ("--neighbors", "auto")])
+def test_paper_beside_a_setting_it_fixes_is_refused(photos, run, tmp_path, option):
+    said = run(photos, "-o", tmp_path / "out", *FAST, *option, "--paper", code=2)
+    assert f"got --paper and {option[0]}" in said
     assert not (tmp_path / "cache").exists()
 
 

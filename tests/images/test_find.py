@@ -166,6 +166,22 @@ def test_csv_elsewhere_names_paths_relative_to_itself_or_the_folder(tmp_path: Pa
     assert find_images(root, table).labels == ["a", "b", "c"]
 
 
+def test_a_csv_that_names_a_file_on_another_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "1.jpg", "2.jpg")
+    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\n/D/2.jpg,dog\n")
+    relpath = os.path.relpath
+
+    def on_windows(path: Path, start: Path) -> str:
+        if path.parts[1] == "D":
+            raise ValueError("path is on mount 'D:', start on mount 'C:'")
+        return relpath(path, start)
+
+    monkeypatch.setattr(os.path, "relpath", on_windows)
+    images = find_images(tmp_path, tmp_path / "l.csv")
+    assert images.labels == ["cat", ""]
+    assert "no such image" in reasons(images)["/D/2.jpg"]
+
+
 def test_two_labels_for_one_file_leave_it_unlabelled(tmp_path: Path) -> None:
     put(tmp_path, "1.jpg", "2.jpg")
     (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\n1.jpg,dog\n2.jpg,cat\n2.jpg,cat\n2.jpg,\n")

@@ -22,9 +22,6 @@ class AutoOr(click.ParamType):
         return value if value == "auto" else self.other.convert(value, param, ctx)
 
 
-PAPER = {"graph": "reciprocal", "neighbors": 40, "normalize": "none", "sigma": 0.2}
-
-
 @click.command("label")
 @click.argument("images", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
@@ -59,7 +56,7 @@ PAPER = {"graph": "reciprocal", "neighbors": 40, "normalize": "none", "sigma": 0
 @click.option("--store", type=click.Path(path_type=Path), help="Folder of the feature store.")
 @device_option
 @seed_option
-@click.option("--overwrite", is_flag=True, help="Replace the results if they exist.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier result; other files there stay.")
 def command(images: Path, output: Path | None, dry_run: bool, template: Path | None, **options: Any) -> None:
     """Label the folder IMAGES, of which some images have a label.
 
@@ -68,6 +65,8 @@ def command(images: Path, output: Path | None, dry_run: bool, template: Path | N
     """
     from grande_gnn.images import find_images, summarise
 
+    if options["paper"]:
+        _check_paper()
     found = find_images(images, options["labels"])
     if dry_run:
         click.echo(summarise(found))
@@ -80,6 +79,16 @@ def command(images: Path, output: Path | None, dry_run: bool, template: Path | N
     if output is None:
         raise click.UsageError("say where the results go: -o FOLDER")
     run(found, output, **options)
+
+
+def _check_paper() -> None:
+    """Refuse ``--paper`` beside a setting that it fixes."""
+    given = click.get_current_context().get_parameter_source
+    for name in ("graph", "neighbors", "normalize", "sigma"):
+        if given(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--paper fixes the settings: leave one of the two out; got --paper and --{name}"
+            )
 
 
 def run(found: Any, output: Path, **options: Any) -> None:
@@ -125,11 +134,13 @@ def _extract(found: Any, options: dict[str, Any]) -> Any:
 def _label(extraction: Any, options: dict[str, Any]) -> tuple[Any, Any]:
     from grande_gnn.classifier import GrandeClassifier
     from grande_gnn.labelling import label_features
+    from grande_gnn.selection import PAPER, Choice
 
-    chosen = options | PAPER if options["paper"] else options
+    own = Choice(options["graph"], options["neighbors"], options["normalize"], options["sigma"])
+    wanted = PAPER if options["paper"] else own
     clf = GrandeClassifier(
-        chosen["model"], chosen["degree"], chosen["sigma"], graph=chosen["graph"], n_neighbors=chosen["neighbors"],
-        normalize=chosen["normalize"], device=chosen["device"], random_state=chosen["seed"],
+        options["model"], options["degree"], wanted.sigma, graph=wanted.graph, n_neighbors=wanted.n_neighbors,
+        normalize=wanted.normalize, device=options["device"], random_state=options["seed"],
     )  # fmt: skip
     usable = extraction.images
     return label_features(extraction.features(), usable.files, usable.labels, clf), clf
@@ -148,7 +159,7 @@ def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any, dict[str
         raise FileFormatError(
             f"--reuse takes the output folder of an earlier run (with model/ and settings.json); got {options['reuse']}"
         ) from None
-    clf = GrandeClassifier.load(options["reuse"] / "model")
+    clf = GrandeClassifier.load(options["reuse"] / "model").set_params(device=options["device"])
     options = options | {"extractor": earlier["extractor"]}
     if load_extractor(options["extractor"], options["weights"]).identity != earlier.get("weights"):
         raise InvalidInputError(

@@ -91,7 +91,7 @@ class _FileFinder:
         plain = _western(name.strip())
         for candidate in dict.fromkeys((name, plain, plain.replace("\\", "/"))):
             for folder in self._folders:
-                relative = os.path.relpath(folder / candidate, self._root).replace(os.sep, "/")
+                relative = _relative(folder / candidate, self._root)
                 if (index := self._by_path.get(_normal(relative))) is not None:
                     return index
             if "/" not in candidate:
@@ -100,6 +100,14 @@ class _FileFinder:
                 if index is not None:
                     return index
         return None
+
+
+def _relative(path: Path, root: Path) -> str:
+    """The way from ``root`` to ``path``, or ``""``, which no file has."""
+    try:
+        return os.path.relpath(path, root).replace(os.sep, "/")
+    except ValueError:  # Windows: another drive
+        return ""
 
 
 def _unique(names: Iterable[str]) -> dict[str, int]:

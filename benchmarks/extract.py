@@ -1,8 +1,8 @@
 """Throughput and memory of feature extraction, beside its bare parts.
 
-    python benchmarks/extract.py ../shared/data/flowers17/images --extractor lite0
-    python benchmarks/extract.py ../shared/data/flowers17/images --copies 30 --device cuda
-    python benchmarks/extract.py ../shared/data/flowers17/images --memory
+    python benchmarks/extract.py data/flowers17/images --extractor lite0
+    python benchmarks/extract.py data/flowers17/images --copies 30 --device cuda
+    python benchmarks/extract.py data/flowers17/images --memory
 
 Bare decoding: read, decode, crop and nothing else, one process a core. Bare forward: the network on
 pixels that are in memory already, at the batch size that suits it best; on the CPU the faster of one

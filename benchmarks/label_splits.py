@@ -1,6 +1,6 @@
 """``grande label`` on ten splits of a labelled folder of images: accuracy, its estimate, calibration, cost.
 
-    python benchmarks/label_splits.py ../shared/data/flowers17 --extractor lite0
+    python benchmarks/label_splits.py data/flowers17 --extractor lite0
 
 Split s keeps the labels of the images 8s … 8s + 7 of each class in file order and blanks the rest, so a tenth is
 known and what is known lies side by side, as when somebody labels a folder from its beginning. Options it does not know

@@ -15,7 +15,8 @@ if not torch.cuda.is_available():  # Triton's interpreter, to be chosen before t
     os.environ["TRITON_INTERPRET"] = "1"
 torch.set_num_threads(1)  # more threads only wait for each other on sizes like these
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+RESEARCH_DATA = Path(os.environ.get("GRANDE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+"""Datasets and features too large for a repository; the paper's source lies in ``paper`` beside this folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +106,22 @@ def few(blobs: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     return np.where(np.arange(120) < 30, blobs[1], -1)
 
 
+def _need(path: Path) -> Path:
+    if not path.exists():
+        pytest.skip(f"needs {path}: set GRANDE_DATA to the folder of the research data")
+    return path
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
-    """A function from a path under ``../shared/data`` to the file; skips the test where it is not there."""
+    """A function from a path in the research data to the file; skips the test where it is not there."""
+    return lambda relative: _need(RESEARCH_DATA / relative)
 
-    def find(relative: str) -> Path:
-        path = SHARED / relative
-        if not path.exists():
-            pytest.skip(f"needs the research data ../shared/data/{relative}")
-        return path
 
-    return find
+@pytest.fixture(scope="session")
+def paper_source() -> str:
+    """The paper's LaTeX source; skips the test where it is not there."""
+    return _need(RESEARCH_DATA.parent / "paper" / "grande-sbbd2026.tex").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Weakly supervised expansion against its definition, and what the second stage is shown."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -13,8 +11,6 @@ from grande_gnn.baselines.wsef import PRESETS, WSEF, expand_labels
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import rank_correlation, ranked_lists
 from grande_gnn.graph.correlation import MEASURES, jaccard
-
-FLOWERS = Path(__file__).parents[3] / "shared" / "data" / "flowers17" / "features_lite0.npz"
 
 
 def blobs(n=90, distance=2.5):
@@ -164,9 +160,8 @@ def test_says_what_is_wrong(system, words):
         system.fit(X, some_labels(truth))
 
 
-@pytest.mark.skipif(not FLOWERS.exists(), reason="needs ../shared/data/flowers17")
-def test_flowers17_takes_half_the_samples_and_mostly_rightly():
-    file = np.load(FLOWERS)
+def test_flowers17_takes_half_the_samples_and_mostly_rightly(shared_data):
+    file = np.load(shared_data("flowers17/features_lite0.npz"))
     truth = file["labels"].astype(np.int64)
     first_of_class = np.array([np.flatnonzero(truth[:i] == truth[i]).size < 8 for i in range(len(truth))])
     codes = np.where(first_of_class, truth, -1)

@@ -14,11 +14,11 @@ from grande_gnn.cli import main
 FAST = ["--folds", "3", "--repeats", "1", "--epochs", "2", "--neighbors", "5", "--device", "cpu"]
 
 
-def save(path: Path, n_classes: int = 2, seed: int = 0) -> None:
+def save(path: Path, n_classes: int = 2, seed: int = 0, per_class: int = 9, **more: np.ndarray) -> None:
     rng = np.random.default_rng(seed)
-    labels = np.repeat(np.arange(n_classes), 9)
+    labels = np.repeat(np.arange(n_classes), per_class)
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, features=rng.normal(size=(len(labels), 4)) + 3 * labels[:, None], labels=labels)
+    np.savez(path, features=rng.normal(size=(len(labels), 4)) + 3 * labels[:, None], labels=labels, **more)
 
 
 @pytest.fixture
@@ -66,6 +66,82 @@ def test_table_2_and_3_share_rows_with_table_1(data, tmp_path):
             for end in ("md", "csv", "tex")
         ),
     }
+
+
+@pytest.mark.parametrize("per_class", [3, 7])
+def test_classes_too_small_for_the_honest_sigma_cost_nothing_else(data, tmp_path, per_class):
+    """Three folds leave 1, or 2 to 3, labels a class; the other dataset has 3 and keeps its honest σ."""
+    save(data / "small" / "features_a.npz", per_class=per_class)
+    options = ["table", 1, "--data", data, "-o", tmp_path / "out", *FAST]
+    first = grande(*options)
+    assert first.exit_code == 0, first.output
+    for text in (first.stderr, first.stdout):
+        assert "small/a: best σ (in the training fold) is left out" in text
+        assert "own/a: best σ" not in text
+    with (tmp_path / "out" / "table1.csv").open() as file:
+        for row in csv.DictReader(file):
+            assert all(row[name] for name in ("centrality", "grande", "best", "gain", "difference"))
+            assert bool(row["honest"]) == (row["dataset"] == "own*")
+    rows = (tmp_path / "out" / "rows.jsonl").read_text()
+    assert "NaN" not in rows
+    assert grande(*options).stdout == first.stdout
+    assert (tmp_path / "out" / "rows.jsonl").read_text() == rows
+
+
+def test_rows_of_a_run_that_measured_nothing_do_not_spoil_the_next(data, tmp_path):
+    """Earlier versions wrote NaN for parts without samples, and failures for those they could not train."""
+    path = tmp_path / "out" / "rows.jsonl"
+    options = ["table", 1, "--data", data, "-o", path.parent, *FAST]
+    assert grande(*options).exit_code == 0
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in old:
+        if row["inner"] is not None:
+            row["inner_folds"] = 4
+            row |= (
+                {"accuracy": float("nan")} if row["inner"] else {"accuracy": None, "error": "ValueError: no"}
+            )
+    path.write_text("".join(json.dumps(row) + "\n" for row in old))
+    result = grande(*options, "--inner-folds", 4)
+    assert result.exit_code == 0, result.output
+    assert "66 trials, 66 of them finished before" in result.stderr
+    assert "Failed" not in result.stdout
+
+
+def test_failed_trials_are_counted_in_the_exit_status_of_a_figure(data, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
+    monkeypatch.setattr("grande_gnn.experiments.work.train", None)
+    result = grande("figure", "sigma", "--data", data, "-o", tmp_path / "out", *FAST)
+    assert result.exit_code == 1
+    assert "66 trials failed" in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_the_degree_figure_finds_the_images_or_says_that_it_does_not(data, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
+    from PIL import Image
+
+    from grande_gnn.experiments.figures import degree
+
+    names = [f"photos/{i}.png" for i in range(18)]
+    save(data / "own" / "features_a.npz", files=np.array(names))
+    for name in names:
+        (tmp_path / "own" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (9, 9), "red").save(tmp_path / "own" / name)
+    tiles, square = [], degree._square
+    monkeypatch.setattr(degree, "_square", lambda path: tiles.append(square(path)) or tiles[-1])
+    options = ["figure", "degree", "--data", data, "-o", tmp_path / "out", "--neighbors", 6, "--folds", 3]
+    grey = grande(*options)
+    assert grey.exit_code == 0, grey.output
+    (sentence,) = grey.stderr.splitlines()
+    assert "--images" in sentence
+    assert "; got no photos/" in sentence
+    assert all((tile == 200).all() for tile in tiles)
+    for folder in ("own", "own/photos"):  # as the features file names them, or by their bare names
+        tiles.clear()
+        found = grande(*options, "--images", tmp_path / folder)
+        assert found.exit_code == 0, found.output
+        assert found.stderr == ""
+        assert all((tile == [255, 0, 0]).all() for tile in tiles)
 
 
 def test_figures(data, tmp_path):

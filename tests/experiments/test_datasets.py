@@ -103,12 +103,11 @@ def test_an_empty_folder_says_what_it_should_hold(tmp_path):
         find_feature_sets(tmp_path)
 
 
-def test_the_real_sets():
-    """Flowers17 is the paper's; the Corel5k of ../shared/data is another edition."""
-    root = Path(__file__).parents[3] / "shared" / "data"
-    if not root.is_dir():
-        pytest.skip("no ../shared/data")
-    loaded = {source.dataset: load_feature_set(source) for source in find_feature_sets(root)}
+def test_the_real_sets(shared_data):
+    """Flowers17 is the paper's; the Corel5k of the research data is another edition."""
+    flowers, corel = shared_data("flowers17"), shared_data("corel5k")
+    sources = find_feature_sets(flowers.parent, [flowers.name, corel.name])
+    loaded = {source.dataset: load_feature_set(source) for source in sources}
     assert loaded["flowers17"].paper is DATASETS["flowers17"]
     assert loaded["corel5k"].paper is None
     assert "4,999" in loaded["corel5k"].note

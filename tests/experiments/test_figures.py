@@ -119,7 +119,7 @@ def test_the_degree_figure_is_legible(tmp_path):
     h = np.random.default_rng(0).normal(size=(60, 3))
     graph = reciprocal_knn_graph(h, 9)
     far, near = pick_examples(edge_distances(h, graph), graph, 0.2)
-    figure = degree_figure(far, near, [image, Path("nowhere.jpg")] * 30, 0.2)
+    figure = degree_figure(far, near, dict(enumerate([image, Path("nowhere.jpg")] * 30)), 0.2)
     assert_legible(figure, TEXT_WIDTH)
     paths = write_figure(figure, tmp_path / "new", "degree")
     assert [path.suffix for path in paths] == [".png", ".svg"]

@@ -7,17 +7,17 @@ import pytest
 
 from grande_gnn.experiments.paper import FEATURES, paper_features, paper_row, read_table
 
-TEX = Path(__file__).parents[3] / "shared" / "paper" / "grande-sbbd2026.tex"
 
+@pytest.fixture
+def tex_rows(paper_source):
+    """A function from a label to the rows of its table: cells as plain text, in the paper's order."""
 
-def tex_rows(label):
-    """The rows of the table with that label: cells as plain text, in the paper's order."""
-    if not TEX.is_file():
-        pytest.skip("the paper's LaTeX source is not at ../shared/paper")
-    text = TEX.read_text(encoding="utf-8")
-    body = text[text.index(f"\\label{{{label}}}") :]
-    body = re.sub(r"\\(hline|cline\{[0-9-]+\})", "", body[: body.index("\\end{tabular}")])
-    return [[plain(cell) for cell in row.split("&")] for row in body.split("\\\\")]
+    def rows(label):
+        body = paper_source[paper_source.index(f"\\label{{{label}}}") :]
+        body = re.sub(r"\\(hline|cline\{[0-9-]+\})", "", body[: body.index("\\end{tabular}")])
+        return [[plain(cell) for cell in row.split("&")] for row in body.split("\\\\")]
+
+    return rows
 
 
 def plain(cell):
@@ -35,7 +35,7 @@ def fill_down(rows, columns):
     return rows
 
 
-def test_table_1():
+def test_table_1(tex_rows):
     rows = [row for row in tex_rows("tab:grande_gains") if len(row) == 8 and "±" in row[3]]
     expected = [
         [
@@ -52,14 +52,14 @@ def test_table_1():
     assert [list(row.values()) for row in read_table(1)] == expected
 
 
-def test_table_2():
+def test_table_2(tex_rows):
     rows = [row for row in tex_rows("tab:appnp_neurons") if len(row) >= 6 and row[2].isdigit()]
     expected = fill_down([row + [""] * (7 - len(row)) for row in rows], (0, 1, 6))
     assert len(expected) == 27
     assert [list(row.values()) for row in read_table(2)] == expected
 
 
-def test_table_3():
+def test_table_3(tex_rows):
     rows = [
         row for row in tex_rows("tab:baselines_classification") if len(row) == 16 and row[3][:1].isdigit()
     ]

@@ -32,6 +32,12 @@ def test_honest_sigma_costs_one_repetition():
     assert few == many
 
 
+def test_uncut_features_have_no_inner_trials():
+    plan = Plan(data=(SOURCE, CUB), repeats=1, uncut=frozenset({CUB.name}))
+    assert {t.data for t in gains_trials(plan)} == {SOURCE.name, CUB.name}
+    assert {t.data for t in gains_trials(plan) if t.inner is not None} == {SOURCE.name}
+
+
 def test_the_learning_rate_of_cub200():
     plan = Plan(data=(CUB,), repeats=1)
     assert {trial.lr for trial in gains_trials(plan)} == {1e-2}
@@ -57,6 +63,7 @@ def test_packing_keeps_every_trial_once_and_kinds_apart(size):
     [
         {"folds": 1},
         {"repeats": 0},
+        {"inner_folds": 1},
         {"sigmas": (0.0,)},
         {"models": ("gcn",)},
         {"lr": -1.0},

@@ -10,6 +10,7 @@ from grande_gnn import evaluate, reciprocal_knn_graph
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments import fold_labels, paper_folds
+from grande_gnn.experiments.protocol import folds_fill_parts, inner_parts
 from grande_gnn.files import load_features
 from grande_gnn.normalization import Normalizer
 
@@ -52,6 +53,15 @@ def test_a_small_class_misses_some_folds():
 def test_refuses_folds(n_folds, words):
     with pytest.raises(InvalidInputError, match=words):
         paper_folds(np.repeat([0, 1], 8), n_folds)
+
+
+@pytest.mark.parametrize("sizes", [(10, 10), (15, 15), (20, 25), (10, 30), (31, 31), (40, 3)])
+@pytest.mark.parametrize("n_parts", [2, 3, 4])
+def test_folds_fill_parts_where_none_is_empty(sizes, n_parts):
+    codes = np.repeat([0, 1], sizes)
+    parts = [inner_parts(codes[fold], n_parts) for fold, _ in paper_folds(codes, 10)]
+    full = all(np.bincount(part, minlength=n_parts).min() > 0 for part in parts)
+    assert folds_fill_parts(codes, 10, n_parts) == full
 
 
 def test_only_training_labels_are_known():

@@ -51,6 +51,19 @@ def test_a_failed_trial_that_succeeds_later_is_finished(tmp_path):
         assert list(store.finished.values()) == [row(0)]
 
 
+def test_a_row_that_measured_nothing_is_neither_written_nor_believed(tmp_path):
+    with pytest.raises(ValueError):
+        row(0, accuracy=float("nan")).to_json()
+    path = tmp_path / "rows.jsonl"
+    path.write_text(row(0).to_json().replace(str(100 / 3), "NaN") + "\n" + row(1).to_json() + "\n")
+    with RowStore(path) as store:
+        assert list(store.finished) == [replace(TRIAL, fold=1)]
+        assert not store.failed
+        store.append([row(0)])
+    with RowStore(path) as store:
+        assert set(store.finished.values()) == {row(0), row(1)}
+
+
 def test_every_cut_of_the_file_is_recovered_from(tmp_path):
     """A kill may leave any prefix: the whole lines count, the torn one is dropped."""
     path = tmp_path / "rows.jsonl"

@@ -144,6 +144,41 @@ def test_a_failed_batch_is_recorded_and_the_rest_goes_on(plan, sets, tmp_path, m
     assert set(again.finished) == set(gains_trials(plan))
 
 
+def test_a_failing_trial_does_not_take_its_batch_with_it(plan, sets, monkeypatch):
+    real, bad_sigma, ticks = work_module.train, 0.4, []
+
+    def picky(X, graph, replicas, *rest, **more):
+        outcomes = real(X, graph, replicas, *rest, **more)
+        if any(replica.degree == bad_sigma for replica in replicas):
+            raise ValueError("not this one")
+        return outcomes
+
+    trials = list(plan.engine_trials(plan.data[0], "appnp", [None, 0.1, 0.4]))
+    material = Material.of(sets[plan.data[0]], plan, ["reciprocal"])
+    alone = {trial: row.accuracy for trial in trials for row in work(material, Batch((trial,)), "cpu")}
+    monkeypatch.setattr(work_module, "train", picky)
+    for row in work(material, Batch(tuple(trials)), "cpu", ticks.append):
+        failed = row.trial.sigma == bad_sigma
+        assert row.error == ("ValueError: not this one" if failed else None)
+        assert row.accuracy == (None if failed else alone[row.trial])
+    assert sum(ticks) == pytest.approx(len(trials))  # what was trained again is not counted again
+
+
+@pytest.mark.parametrize("per_class", [10, 15])
+def test_inner_trials_without_samples_fail_alone(tmp_path, save_toy, plan, per_class):
+    """Ten folds leave one or two labels a class, which cannot fill three parts."""
+    save_toy(tmp_path / "small" / "few", "a", per_class=per_class)
+    (source,) = find_feature_sets(tmp_path / "small")
+    plan = replace(plan, data=(source,), folds=10, repeats=1, inner_folds=3, models=("sgc",), sigmas=(0.2,))
+    trials = tuple(gains_trials(plan))
+    rows = work(Material.of(load_feature_set(source), plan, ["reciprocal"]), Batch(trials), "cpu")
+    assert all(row.error is None for row in rows if row.trial.inner is None)
+    assert not any(row.accuracy is not None and np.isnan(row.accuracy) for row in rows)
+    errors = [row.error for row in rows if row.trial.inner == 2]  # the last part is the empty one
+    assert len(errors) == 10
+    assert all("use fewer folds" in error and error.endswith("0 to test on") for error in errors)
+
+
 def test_changed_features_are_refused_before_anything_is_trained(plan, sets, tmp_path, monkeypatch):
     run_all(plan, sets, tmp_path / "rows.jsonl")
     before = (tmp_path / "rows.jsonl").read_bytes()

@@ -129,6 +129,20 @@ def test_custom_data_and_other_settings_are_said():
     assert "Settings other" not in to_markdown(gains_table(gains(repeats=5)))
 
 
+def test_where_a_fold_cannot_be_cut_only_the_honest_sigma_is_missing():
+    made = gains(uncut=frozenset({CUSTOM.name}))
+    table = gains_table(made)
+    for row in rows_of(table):
+        honest = row["dataset"] != "corel5k*"
+        assert bool(row["honest"]) == bool(row["honest_sigma"]) == honest
+        assert row["centrality"]
+        assert row["best_sigma"]
+    assert [note for note in table.notes if "is left out" in note] == [
+        "corel5k/lite0: best σ (in the training fold) is left out, because not every fold has 3 labels of one class "
+        "to cut into 3 parts; fewer folds (--folds) or parts (--inner-folds) bring it back."
+    ]
+
+
 def test_unfinished_cells_are_empty_and_failures_said():
     made = gains()
     broken = next(t for t in made.finished if t.sigma == 0.2 and t.model == "sgc")

@@ -1,7 +1,6 @@
 """The density-guided correlation graph against its definition, step by step."""
 
 import logging
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph, dgcg_edges, dgcg_graph, rank_correlation, ranked_lists
 from grande_gnn.graph.correlation import jaccard
 from grande_gnn.graph.dgcg import THRESHOLDS
-
-FLOWERS = Path(__file__).parents[3] / "shared" / "data" / "flowers17" / "features_lite0.npz"
 
 
 def blobs(n, seed=0, d=5):
@@ -128,9 +125,8 @@ def test_says_what_is_wrong(arguments, words):
         dgcg_edges(ranked_lists(blobs(50), 30), **arguments)
 
 
-@pytest.mark.skipif(not FLOWERS.exists(), reason="needs ../shared/data/flowers17")
-def test_flowers17_bisects_to_the_published_threshold():
-    features = np.load(FLOWERS)["features"]
+def test_flowers17_bisects_to_the_published_threshold(shared_data):
+    features = np.load(shared_data("flowers17/features_lite0.npz"))["features"]
     lists = ranked_lists(features, 200)
     scores = rank_correlation(lists, 40)
     assert THRESHOLDS["bisect"](scores, False) == 0.3125

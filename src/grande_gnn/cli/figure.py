@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,9 @@ def sigma(**options: Any) -> None:
     from grande_gnn.experiments.figures.sigma import sigma_figure, sigma_trials
 
     plan = make_plan(options)
-    _say(write_figure(sigma_figure(gather(plan, sigma_trials(plan), options)), options["out"], "sigma"))
+    evidence = gather(plan, sigma_trials(plan), options)
+    _say(write_figure(sigma_figure(evidence), options["out"], "sigma"))
+    sys.exit(1 if evidence.failed else 0)
 
 
 @command.command("degree")
@@ -37,13 +41,19 @@ def sigma(**options: Any) -> None:
 @click.option("--sigma", type=float, default=0.2, show_default=True)
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--nodes", type=int, nargs=2, help="Two samples to show instead of a typical far and near one.")
+@click.option(
+    "--images",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where the images are.  [default: beside the features file]",
+)
 @device_option
 @seed_option
 def degree(**options: Any) -> None:
     """The worked example: a node with far and one with near neighbours, and how δ comes about.
 
     APPNP is trained on the first fold's labels, and distances are those of its outputs before propagation, as
-    in the paper. Thumbnails are read beside the features file, where it says the images lie.
+    in the paper. Thumbnails are read from --images: the folder that `grande extract` was given.
     """
     from grande_gnn.experiments.datasets import find_feature_sets, load_feature_set
     from grande_gnn.experiments.figures import write_figure
@@ -68,9 +78,24 @@ def degree(**options: Any) -> None:
             near, far = sorted(chosen, key=lambda example: example.s)
         else:
             far, near = pick_examples(distances, graph, sigma)
-        images = [source.path.parent / name for name in loaded.files]
-        figure = degree_figure(far, near, images, sigma)
+        shown = [int(node) for example in (far, near) for node in (example.node, *example.neighbours)]
+        images = _find_images(loaded.files[shown].tolist(), options["images"] or source.path.parent)
+        figure = degree_figure(far, near, dict(zip(shown, images, strict=True)), sigma)
         _say(write_figure(figure, options["out"], f"degree-{source.dataset}-{source.features}"))
+
+
+def _find_images(names: Sequence[str], folder: Path) -> list[Path]:
+    """Where the images of those names are; says so where some are not found."""
+    from grande_gnn.errors import FileFormatError
+    from grande_gnn.experiments.comparison import image_paths
+
+    try:
+        return [Path(path) for path in image_paths(names, folder)]
+    except FileFormatError as error:
+        click.echo(
+            f"note: grey tiles stand for images not found, give their folder with --images: {error}", err=True
+        )
+        return [folder / name for name in names]
 
 
 def _say(paths: list[Path]) -> None:

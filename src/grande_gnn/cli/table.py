@@ -40,6 +40,7 @@ def command(number: str, **options: Any) -> None:
     plan = make_plan(
         options, widths=table.widths, inner_folds=options["inner_folds"], systems=tuple(options["systems"])
     )
+    plan = table.fit_to_data(plan)
     evidence = gather(plan, table.trials(plan), options)
     for name, build in table.builders.items():
         built = build(evidence)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 
+from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.normalization import NORMALIZATIONS
 from grande_gnn.validation import check_choice, check_integer, check_real, check_sigma
@@ -125,6 +126,8 @@ class Plan:
     inner_folds: int = 3
     """Parts of the labelled samples for the honest choice of σ; 0 leaves it out. Three keep two thirds of the
     few labels for training and cost 3 · |σ| trainings a fold, in one repetition."""
+    uncut: frozenset[DataName] = frozenset()
+    """Features whose folds have too few labels for ``inner_folds`` parts: they go without the honest σ."""
     seed: int = 0
     epochs: int = 200
     lr: float | None = None
@@ -141,6 +144,11 @@ class Plan:
             ("n_neighbors", 1),
         ):
             check_integer(getattr(self, name), name=name, low=low)
+        if self.inner_folds == 1:
+            raise InvalidInputError(
+                "inner_folds must be 0, to leave the honest choice of σ out, or at least 2, because the one part held "
+                "out would leave nothing to train on; got 1"
+            )
         for model in self.models:
             check_choice(model, ("appnp", "sgc"), name="model")
         check_choice(self.normalize, NORMALIZATIONS, name="normalize")
@@ -189,7 +197,7 @@ class Plan:
     def inner_trials(self, outer: Iterable[Trial]) -> Iterator[Trial]:
         """For each GRaNDe trial of the first repetition, its trainings inside the labelled fold."""
         for trial in outer:
-            if trial.repetition == 0 and trial.sigma is not None:
+            if trial.repetition == 0 and trial.sigma is not None and trial.data not in self.uncut:
                 for inner in range(self.inner_folds):
                     yield replace(trial, inner_folds=self.inner_folds, inner=inner)
 

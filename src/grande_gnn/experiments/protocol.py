@@ -20,7 +20,7 @@ from grande_gnn.graph import build_graph
 from grande_gnn.normalization import Normalizer
 from grande_gnn.validation import check_choice, check_features, check_integer, check_sigma, encode_labels
 
-__all__ = ["Evaluation", "evaluate", "fold_labels", "paper_folds"]
+__all__ = ["Evaluation", "evaluate", "fold_labels", "folds_fill_parts", "inner_parts", "paper_folds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,24 @@ def fold_labels(labels: NDArray[np.int64], train_rows: NDArray[np.int64]) -> NDA
     return known
 
 
+def inner_parts(codes: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+    """The part of each labelled sample of a fold: every class is cut into consecutive parts of equal size.
+
+    >>> inner_parts(np.array([0, 0, 0, 1, 1, 1]), 3).tolist()
+    [0, 1, 2, 0, 1, 2]
+    """
+    part = np.empty(len(codes), dtype=np.int64)
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        part[members] = np.arange(len(members)) * n_parts // len(members)
+    return part
+
+
+def folds_fill_parts(codes: NDArray[np.int64], n_folds: int, n_parts: int) -> bool:
+    """Whether no fold leaves one of its ``n_parts`` empty: its largest class has as many labels."""
+    return all(np.bincount(codes[fold]).max() >= n_parts for fold, _ in paper_folds(codes, n_folds))
+
+
 def evaluate(
     features: ArrayLike,
     labels: ArrayLike,
@@ -122,12 +140,8 @@ def evaluate(
     (1, 10)
     """
     start = time.perf_counter()
-    codes, classes = encode_labels(labels)
     X = check_features(features)
-    if len(codes) != len(X):
-        raise InvalidInputError(
-            f"there must be one label a sample: {len(X)} samples; got {len(codes)} labels"
-        )
+    codes, classes = encode_labels(labels, len(X))
     X = Normalizer.fit(X, normalize).transform(X)
     shared = Settings(model=model, seed=random_state, **settings)
     degrees = _degrees(degree, sigma)

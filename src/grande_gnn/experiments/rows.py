@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -42,7 +43,7 @@ class Row:
     def to_json(self) -> str:
         """One line, without the newline."""
         content = {name: value for name, value in asdict(self).items() if name != "trial"}
-        return json.dumps({**asdict(self.trial), **content}, ensure_ascii=False)
+        return json.dumps({**asdict(self.trial), **content}, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, line: str) -> Row:
@@ -94,6 +95,8 @@ class RowStore:
                 ) from None
 
     def _remember(self, row: Row) -> None:
+        if row.accuracy is not None and math.isnan(row.accuracy):
+            return  # earlier versions wrote these for trials without test samples: nothing was measured
         if row.error is None:
             self.finished[row.trial] = row
             self.failed.pop(row.trial, None)

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from grande_gnn import __version__
 from grande_gnn.engine import Replica, Settings, resolve_device, train
+from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments.datasets import LoadedSet
 from grande_gnn.experiments.plan import Batch, Plan, Trial
-from grande_gnn.experiments.protocol import fold_labels, paper_folds
+from grande_gnn.experiments.protocol import fold_labels, inner_parts, paper_folds
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.systems import graph_of, make_system
 from grande_gnn.graph import Graph
@@ -30,6 +31,9 @@ __all__ = ["Material", "Tick", "work"]
 
 Tick = Callable[[float], object]
 """Called now and then with the number of trials trained since the last call, fractions included."""
+
+_Result = dict[str, float | int | str]
+"""The fields of a row that a training gives: accuracy and n_test, or error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,27 +60,64 @@ class _Split:
     labels: NDArray[np.int64]
     test: NDArray[np.int64]
 
+    def check(self) -> None:
+        """Raise unless there is something to learn from and something to be measured on."""
+        n_train, n_test = int((self.labels >= 0).sum()), len(self.test)
+        if not n_train or not n_test:
+            raise InvalidInputError(
+                "a trial needs labelled samples to train on and others to test on: use fewer folds, or fewer inner "
+                f"folds, where classes are small; got {n_train} to train on and {n_test} to test on"
+            )
+
 
 def work(material: Material, batch: Batch, device: str = "auto", tick: Tick | None = None) -> list[Row]:
-    """Train and measure a batch. An error becomes rows that carry it, so that the rest can go on."""
+    """Train and measure a batch. An error becomes the row of its own trial, so that all others can go on."""
     start = time.perf_counter()
     splits = _splits(material.codes, batch.trials)
-    how = _train if batch.trials[0].uses_engine else _transduce
-    try:
-        with warnings.catch_warnings():
-            # Shared memory is read-only; torch is only warned of writing, and nothing writes.
-            warnings.filterwarnings("ignore", message=".*not writable")
-            predictions = how(material, batch.trials, splits, device, tick)
-        results = [_measure(*pair, material.codes) for pair in zip(splits, predictions, strict=True)]
-    except Exception as error:
-        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        results = [{"error": message} for _ in splits]
+    with warnings.catch_warnings():
+        # Shared memory is read-only; torch is only warned of writing, and nothing writes.
+        warnings.filterwarnings("ignore", message=".*not writable")
+        results = _results(material, batch.trials, splits, device, tick and _at_most(len(splits), tick))
     seconds = (time.perf_counter() - start) / len(batch.trials)
     where = _environment(device)
     return [
         Row(trial, material.fingerprint, where, seconds, **result)  # type: ignore[arg-type]
         for trial, result in zip(batch.trials, results, strict=True)
     ]
+
+
+def _results(
+    material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
+) -> list[_Result]:
+    """What each trial gave; a batch that fails is halved until those that fail stand alone."""
+    how = _train if trials[0].uses_engine else _transduce
+    try:
+        for split in splits:
+            split.check()
+        predictions = how(material, trials, splits, device, tick)
+        return [_measure(*pair, material.codes) for pair in zip(splits, predictions, strict=True)]
+    except Exception as error:
+        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    # Outside of the handler: the error would keep the tensors of the failed batch alive during the next ones.
+    if len(trials) == 1:
+        return [{"error": message}]
+    half = len(trials) // 2
+    halves = (slice(half), slice(half, None))
+    return [r for part in halves for r in _results(material, trials[part], splits[part], device, tick)]
+
+
+def _at_most(n_trials: int, tick: Tick) -> Tick:
+    """Pass on no more than ``n_trials``: what is trained again after an error does not count again."""
+    left = float(n_trials)
+
+    def count(trials: float) -> None:
+        nonlocal left
+        new = min(trials, left)
+        left -= new
+        if new > 0:
+            tick(new)
+
+    return count
 
 
 def _splits(codes: NDArray[np.int64], trials: Sequence[Trial]) -> list[_Split]:
@@ -86,24 +127,13 @@ def _splits(codes: NDArray[np.int64], trials: Sequence[Trial]) -> list[_Split]:
     for trial in trials:
         train, test = folds[trial.folds][trial.fold]
         if trial.inner is not None and trial.inner_folds is not None:
-            part = _parts(codes[train], trial.inner_folds)
+            part = inner_parts(codes[train], trial.inner_folds)
             train, test = train[part != trial.inner], train[part == trial.inner]
         splits.append(_Split(fold_labels(codes, train), test))
     return splits
 
 
-def _parts(codes: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
-    """Cut each class into consecutive parts of equal size, as the paper cuts its folds."""
-    part = np.empty(len(codes), dtype=np.int64)
-    for code in np.unique(codes):
-        members = np.flatnonzero(codes == code)
-        part[members] = np.arange(len(members)) * n_parts // len(members)
-    return part
-
-
-def _measure(
-    split: _Split, predictions: NDArray[np.int64], codes: NDArray[np.int64]
-) -> dict[str, float | int | str]:
+def _measure(split: _Split, predictions: NDArray[np.int64], codes: NDArray[np.int64]) -> _Result:
     hits = predictions[split.test] == codes[split.test]
     return {"accuracy": 100 * float(hits.mean()), "n_test": len(hits)}
 

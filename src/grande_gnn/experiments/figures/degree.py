@@ -7,7 +7,7 @@ the neighbours, the larger 1/f, s and δ, and the quieter the node's messages.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,8 +118,8 @@ def pick_examples(
     return examples[math.ceil(0.9 * last)], examples[math.floor(0.1 * last)]
 
 
-def degree_figure(far: WorkedExample, near: WorkedExample, images: Sequence[Path], sigma: float) -> Any:
-    """Draw both examples side by side; ``images`` are the files of all nodes, a missing one a grey tile."""
+def degree_figure(far: WorkedExample, near: WorkedExample, images: Mapping[int, Path], sigma: float) -> Any:
+    """Draw both examples side by side; ``images`` are the files of their nodes, a missing one a grey tile."""
     figure = new_figure(TEXT_WIDTH, 3.5, constrained=False)
     import matplotlib
 
@@ -135,7 +135,7 @@ def degree_figure(far: WorkedExample, near: WorkedExample, images: Sequence[Path
     return figure
 
 
-def _draw(panel: Any, example: WorkedExample, images: Sequence[Path], sigma: float) -> None:
+def _draw(panel: Any, example: WorkedExample, images: Mapping[int, Path], sigma: float) -> None:
     """The node in the middle, neighbours around it at their distance, the sum below."""
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(example.neighbours)) / max(1, len(example.neighbours))
     for angle, node, rho, penalty in zip(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grande_gnn.experiments.plan import Plan, Trial
 from grande_gnn.experiments.tables.evidence import Evidence
-from grande_gnn.experiments.tables.gains import gains_table, gains_trials
+from grande_gnn.experiments.tables.gains import gains_table, gains_trials, without_uncut
 from grande_gnn.experiments.tables.layout import Table, to_csv, to_latex, to_markdown
 from grande_gnn.experiments.tables.neurons import NEURONS, neurons_table, neurons_trials
 from grande_gnn.experiments.tables.systems import pairs_table, systems_table, systems_trials
@@ -24,10 +24,12 @@ class TablePlan:
     builders: Mapping[str, Callable[[Evidence], Table]]
     """File name → what makes that table."""
     widths: tuple[int, ...] = (256,)
+    fit_to_data: Callable[[Plan], Plan] = lambda plan: plan
+    """What is left out of the plan because the data does not allow it."""
 
 
 TABLES: Mapping[int, TablePlan] = {
-    1: TablePlan(gains_trials, {"table1": gains_table}),
+    1: TablePlan(gains_trials, {"table1": gains_table}, fit_to_data=without_uncut),
     2: TablePlan(neurons_trials, {"table2": neurons_table}, widths=NEURONS),
     3: TablePlan(systems_trials, {"table3": systems_table, "table3-pairs": pairs_table}),
 }

@@ -6,26 +6,52 @@ oracle), and honestly, picked for each fold among its labelled samples alone.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from grande_gnn.experiments.datasets import FeatureSet
+from grande_gnn.experiments.datasets import FeatureSet, load_feature_set
 from grande_gnn.experiments.plan import Plan, Trial
+from grande_gnn.experiments.protocol import folds_fill_parts
 from grande_gnn.experiments.scores import Scores, honest_sigmas
 from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.experiments.tables.evidence import Evidence
 from grande_gnn.experiments.tables.layout import Cell, Gap, Number, Table, Text
 
-__all__ = ["gains_table", "gains_trials"]
+__all__ = ["gains_table", "gains_trials", "without_uncut"]
+
+logger = logging.getLogger(__name__)
 
 _HEADER = r"""\textbf{GNN} & \textbf{Dataset} & \textbf{Features} & \textbf{Accuracy with} &
 \multicolumn{5}{c|}{\cellcolor{cinza}\textbf{Accuracy with GRaNDe}} & \textbf{Relative} & \textbf{Default minus} \\
 \cline{5-9}
  & & & \textbf{Degree Centrality} & \textbf{Default $\sigma=%g$} & \textbf{Best $\sigma$ (test)} & $\sigma$ &
 \textbf{Best $\sigma$ (training)} & $\sigma$ & \textbf{Gain} & \textbf{degree, 95\,\%%} \\"""
+
+
+def without_uncut(plan: Plan) -> Plan:
+    """The plan that leaves the honest σ out, and says so, for features with too few labels in a fold to pick it."""
+    if not plan.inner_folds:
+        return plan
+    codes = {source.name: load_feature_set(source).codes for source in plan.data}
+    uncut = {name for name in codes if not folds_fill_parts(codes[name], plan.folds, plan.inner_folds)}
+    plan = replace(plan, uncut=frozenset(uncut))
+    for note in _notes_on_uncut(plan):
+        logger.warning("note: %s", note)
+    return plan
+
+
+def _notes_on_uncut(plan: Plan) -> list[str]:
+    parts = plan.inner_folds
+    return [
+        f"{source}: best σ (in the training fold) is left out, because not every fold has {parts} labels of one class "
+        f"to cut into {parts} parts; fewer folds (--folds) or parts (--inner-folds) bring it back."
+        for source in plan.data
+        if source.name in plan.uncut
+    ]
 
 
 def gains_trials(plan: Plan) -> Iterator[Trial]:
@@ -69,6 +95,7 @@ def gains_table(evidence: Evidence) -> Table:
             "its labelled samples; beside it, the σ most often picked."
             if plan.inner_folds
             else "Best σ in the training fold was left out of this run.",
+            *_notes_on_uncut(plan),
             "Relative gain: best σ on the test folds against degree centrality, as in the paper.",
             "The last column is Student's 95 % interval of the mean difference over paired folds.",
             *evidence.notes(),

@@ -44,7 +44,7 @@ class TorchKernels:
             torch.from_numpy(array.astype(index)).to(device)
             for array in (graph.indptr, cols, pair_of_entry, np.stack([rows[upper], cols[upper]], axis=1))
         )
-        self._blocks: tuple[Tensor, Tensor] | None = None
+        self._matrix: tuple[Tensor, Tensor, Tensor] | None = None
 
     def neighbour_sum(self, H: Tensor) -> Tensor:
         """ÃH of every replica, (n, R, c); à is symmetric, so this is its own gradient."""
@@ -75,8 +75,7 @@ class TorchKernels:
         both_ends = share.index_select(0, left).add_(share.index_select(0, right))
         weight = pad(slope.mul_(both_ends), (0, 0, 0, 1))  # nothing flows along a self-loop
         total = self._sum_over_neighbours(self.pair_of_entry, weight)
-        moved = self._weighted_sum(weight.T.contiguous().index_select(1, self.pair_of_entry), H)
-        return torch.mul(total.unsqueeze(-1), H).sub_(moved)
+        return torch.mul(total.unsqueeze(-1), H).sub_(self._weighted_sum(weight, H))
 
     def _squared_distances(self, H: Tensor) -> Tensor:
         """ρ² of every pair, (pairs, R), a few pairs at a time."""
@@ -94,34 +93,43 @@ class TorchKernels:
         """Σ of ``table[members[e]]`` over the entries e of each row of Ã: the fastest such sum torch has."""
         return embedding_bag(members, table, self.pointers, mode="sum", include_last_offset=True)
 
-    def _weighted_sum(self, values: Tensor, H: Tensor) -> Tensor:
-        """Σ_i value(q, i) h_i of every replica for (R, entries) values, as (n, R, c)."""
+    def _weighted_sum(self, weight: Tensor, H: Tensor) -> Tensor:
+        """Σ_i w(q, i) h_i of every replica for (pairs + 1, R) weights, as (n, R, c)."""
         if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
-            return self._gathered_sum(values, H)
-        pointers, columns = self._block_diagonal()
-        side = self.R * self.n
-        matrix = _quiet_csr(pointers, columns, values.view(-1), (side, side))
-        return (matrix @ H.transpose(0, 1).reshape(side, -1)).view(self.R, self.n, -1).transpose(0, 1)
+            return self._gathered_sum(weight.index_select(0, self.pair_of_entry), H)
+        pointers, columns, places = self._all_replicas()
+        side = self.n * self.R
+        matrix = _quiet_csr(pointers, columns, weight.view(-1).index_select(0, places), (side, side))
+        return (matrix @ H.view(side, -1)).view(H.shape)
 
     def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
-        """The same by gather and scatter, a few replicas at a time."""
+        """The same by gather and scatter from the (entries, R) weights, a few replicas at a time."""
         rows = torch.repeat_interleave(self.pointers.diff())
         out = torch.zeros_like(H)
-        width = max(1, 2**28 // (4 * max(1, values.shape[1] * self.c)))
+        width = max(1, 2**28 // (4 * max(1, len(values) * self.c)))
         for a in range(0, self.R, width):
             part = slice(a, a + width)
-            sent = values[part].T.unsqueeze(-1) * H[:, part].index_select(0, self.columns)
+            sent = values[:, part].unsqueeze(-1) * H[:, part].index_select(0, self.columns)
             out[:, part].index_add_(0, rows, sent)
         return out
 
-    def _block_diagonal(self) -> tuple[Tensor, Tensor]:
-        """Row pointers and columns of R copies of à along the diagonal."""
-        if self._blocks is None:
-            copies = torch.arange(self.R, dtype=self.pointers.dtype, device=self.device)[:, None]
-            n_edges = self.pointers[-1:]
-            pointers = torch.cat([(self.pointers[:-1] + copies * n_edges).flatten(), self.R * n_edges])
-            self._blocks = pointers, (self.columns + copies * self.n).flatten()
-        return self._blocks
+    def _all_replicas(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The matrix in which row (q, r) has the entries (i, r) of all neighbours i of q, in CSR format.
+
+        Row pointers, columns, and where each entry's weight is found in (pairs + 1, R) weights.
+        """
+        if self._matrix is None:
+            degree = self.pointers.diff().repeat_interleave(self.R)
+            pointers = torch.cat([degree.new_zeros(1), degree.cumsum(0, dtype=degree.dtype)])
+            row = torch.repeat_interleave(degree)
+            q, r = row // self.R, row % self.R
+            entry = self.pointers[q] + torch.arange(len(row), device=self.device) - pointers[row]
+            columns, places = (
+                (of_entry[entry] * self.R + r).to(degree.dtype)
+                for of_entry in (self.columns, self.pair_of_entry)
+            )
+            self._matrix = pointers, columns, places
+        return self._matrix
 
 
 def _column_max(x: Tensor, fold: int = 16) -> Tensor:

@@ -13,12 +13,14 @@ from grande_gnn.engine.heads import LONGEST_RUN
 from grande_gnn.engine.plan import Settings
 from grande_gnn.errors import NotEnoughMemoryError
 
-__all__ = ["Sizes", "available_memory", "keep_freed_memory", "predicted_bytes", "replicas_that_fit"]
+__all__ = ["Sizes", "available_memory", "predicted_bytes", "replicas_that_fit"]
 
 logger = logging.getLogger(__name__)
 
 _CPU_FIXED, _CUDA_FIXED = 8 * 2**20, 192 * 2**20
 """What any batch takes; on CUDA mostly the workspaces of the matrix library."""
+_HEAP = 1.4
+"""The CPU's heap over the arrays in it: freed ones are kept (``heap.py``) and do not always fit the next."""
 _CACHED_BYTES = 8 * 2**20
 """Size of one (n, R, c) array up to which the CPU's hops are fast: a few of them fit its last cache."""
 _WIDE_ENOUGH = 512
@@ -74,8 +76,8 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
     shared = s.n * s.d * (1 + (s.repetitions + 1 if s.repetitions else 0))
     shared += s.n * s.d * 5 // 4 if s.repetitions else 0
     shared += hidden * min(s.replicas, LONGEST_RUN)
-    flow = (s.hops + 8) * wide + 4 * pairs + 3 * s.n_edges + 6 * s.n
-    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + constant
+    flow = (s.hops + 8) * wide + 4 * pairs + 4 * s.n_edges + 6 * s.n
+    return int(4 * (shared + s.replicas * (4 * parameters + hidden + _HEAP * flow))) + constant
 
 
 def available_memory(device: torch.device) -> int:
@@ -129,12 +131,3 @@ def _most_at_once(sizes: Sizes, device: torch.device) -> int:
     if device.type != "cpu":
         return sizes.replicas
     return max(1, _CACHED_BYTES // (4 * sizes.n * sizes.c), _WIDE_ENOUGH // sizes.c)
-
-
-def keep_freed_memory() -> None:
-    """Make the C library keep what an epoch frees for the next one, on Linux worth a tenth of the CPU's time.
-
-    glibc's malloc hands large freed blocks back to the system and asks for them again, unless it has
-    once seen a block of that size freed; it learns so up to 32 MiB.
-    """
-    torch.empty(31 * 2**20, dtype=torch.uint8)  # allocated and freed at once

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from grande_gnn.engine.build import build_model, is_fixed
 from grande_gnn.engine.cuda import fused_kernels_serve, loss_scale
 from grande_gnn.engine.cuda.launch import LaunchFree, OneBehind
-from grande_gnn.engine.memory import Sizes, keep_freed_memory, replicas_that_fit
+from grande_gnn.engine.heap import freed_memory_kept
+from grande_gnn.engine.memory import Sizes, replicas_that_fit
 from grande_gnn.engine.models import Model
 from grande_gnn.engine.plan import Outcome, Replica, Settings
 from grande_gnn.errors import InvalidInputError
@@ -45,8 +46,6 @@ def train(
     check_integer(n_classes, name="n_classes", low=1)
     _check_replicas(replicas, len(X), graph, n_classes)
     device = resolve_device(settings.device)
-    if device.type == "cpu":
-        keep_freed_memory()
     with _on(device, settings.precision), torch.no_grad():
         tensor = torch.from_numpy(X).to(device)
         outcomes: list[Outcome | None] = [None] * len(replicas)
@@ -157,9 +156,14 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 @contextmanager
 def _on(device: torch.device, precision: str) -> Iterator[None]:
-    """Kernels start on this device; products of floats are TF32 or full float32, those of halves are summed in float32."""
+    """The process as a training on this device needs it.
+
+    On CUDA kernels start on this device, products of floats are TF32 or full float32, and those of halves are summed in
+    float32.
+    """
     if device.type != "cuda":
-        yield
+        with freed_memory_kept():
+            yield
         return
     products = torch.backends.cuda.matmul
     before = products.allow_fp16_reduced_precision_reduction

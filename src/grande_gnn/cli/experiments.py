@@ -14,11 +14,12 @@ import click
 from grande_gnn.cli.options import chain, device_option, graph_options, seed_option
 
 if TYPE_CHECKING:
+    from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
     from grande_gnn.experiments.plan import Plan, Trial
     from grande_gnn.experiments.run import Forecast
     from grande_gnn.experiments.tables import Evidence
 
-__all__ = ["data_options", "gather", "make_plan", "run_options"]
+__all__ = ["data_options", "gather", "load_sets", "make_plan", "run_options"]
 
 ANNOUNCE_AFTER = 60.0
 """Seconds after which the expected time of a run is said."""
@@ -78,17 +79,25 @@ def make_plan(options: dict[str, Any], **changes: Any) -> Plan:
     return Plan(data=tuple(data), n_neighbors=options["neighbors"], **(chosen | changes))
 
 
-def gather(plan: Plan, trials: Iterable[Trial], options: dict[str, Any]) -> Evidence:
-    """Run what is not finished yet and return everything a table or figure is made from."""
+def load_sets(plan: Plan) -> dict[FeatureSet, LoadedSet]:
+    """The features of a plan; says what a reader of the results must know about them."""
     from grande_gnn.experiments.datasets import load_feature_set
-    from grande_gnn.experiments.rows import RowStore
-    from grande_gnn.experiments.run import run
-    from grande_gnn.experiments.tables import Evidence
 
     sets = {source: load_feature_set(source) for source in plan.data}
     for loaded in sets.values():
         if loaded.note:
             click.echo(f"note: {loaded.note}", err=True)
+    return sets
+
+
+def gather(
+    plan: Plan, trials: Iterable[Trial], sets: dict[FeatureSet, LoadedSet], options: dict[str, Any]
+) -> Evidence:
+    """Run what is not finished yet and return everything a table or figure is made from."""
+    from grande_gnn.experiments.rows import RowStore
+    from grande_gnn.experiments.run import run
+    from grande_gnn.experiments.tables import Evidence
+
     beside = _beside(options["beside"])
     wanted = list(dict.fromkeys(trials))
     with RowStore(options["out"] / "rows.jsonl") as store:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from grande_gnn.cli.experiments import data_options, gather, make_plan, run_options
+from grande_gnn.cli.experiments import data_options, gather, load_sets, make_plan, run_options
 from grande_gnn.cli.options import device_option, graph_options, seed_option
 
 
@@ -30,7 +30,7 @@ def sigma(**options: Any) -> None:
     from grande_gnn.experiments.figures.sigma import sigma_figure, sigma_trials
 
     plan = make_plan(options)
-    evidence = gather(plan, sigma_trials(plan), options)
+    evidence = gather(plan, sigma_trials(plan), load_sets(plan), options)
     _say(write_figure(sigma_figure(evidence), options["out"], "sigma"))
     sys.exit(1 if evidence.failed else 0)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from grande_gnn.cli.experiments import data_options, gather, make_plan, run_options
+from grande_gnn.cli.experiments import data_options, gather, load_sets, make_plan, run_options
 
 
 @click.command("table")
@@ -40,8 +40,9 @@ def command(number: str, **options: Any) -> None:
     plan = make_plan(
         options, widths=table.widths, inner_folds=options["inner_folds"], systems=tuple(options["systems"])
     )
-    plan = table.fit_to_data(plan)
-    evidence = gather(plan, table.trials(plan), options)
+    sets = load_sets(plan)
+    plan = table.fit_to_data(plan, sets)
+    evidence = gather(plan, table.trials(plan), sets, options)
     for name, build in table.builders.items():
         built = build(evidence)
         paths = write_table(built, options["out"], name)

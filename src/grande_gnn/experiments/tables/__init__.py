@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
 from grande_gnn.experiments.plan import Plan, Trial
 from grande_gnn.experiments.tables.evidence import Evidence
 from grande_gnn.experiments.tables.gains import gains_table, gains_trials, without_uncut
@@ -24,7 +25,7 @@ class TablePlan:
     builders: Mapping[str, Callable[[Evidence], Table]]
     """File name → what makes that table."""
     widths: tuple[int, ...] = (256,)
-    fit_to_data: Callable[[Plan], Plan] = lambda plan: plan
+    fit_to_data: Callable[[Plan, Mapping[FeatureSet, LoadedSet]], Plan] = lambda plan, _: plan
     """What is left out of the plan because the data does not allow it."""
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from grande_gnn.experiments.datasets import FeatureSet, load_feature_set
+from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
 from grande_gnn.experiments.plan import Plan, Trial
 from grande_gnn.experiments.protocol import folds_fill_parts
 from grande_gnn.experiments.scores import Scores, honest_sigmas
@@ -32,13 +32,16 @@ _HEADER = r"""\textbf{GNN} & \textbf{Dataset} & \textbf{Features} & \textbf{Accu
 \textbf{Best $\sigma$ (training)} & $\sigma$ & \textbf{Gain} & \textbf{degree, 95\,\%%} \\"""
 
 
-def without_uncut(plan: Plan) -> Plan:
+def without_uncut(plan: Plan, sets: Mapping[FeatureSet, LoadedSet]) -> Plan:
     """The plan that leaves the honest σ out, and says so, for features with too few labels in a fold to pick it."""
     if not plan.inner_folds:
         return plan
-    codes = {source.name: load_feature_set(source).codes for source in plan.data}
-    uncut = {name for name in codes if not folds_fill_parts(codes[name], plan.folds, plan.inner_folds)}
-    plan = replace(plan, uncut=frozenset(uncut))
+    uncut = frozenset(
+        source.name
+        for source, loaded in sets.items()
+        if not folds_fill_parts(loaded.codes, plan.folds, plan.inner_folds)
+    )
+    plan = replace(plan, uncut=uncut)
     for note in _notes_on_uncut(plan):
         logger.warning("note: %s", note)
     return plan

@@ -100,12 +100,7 @@ def _nearest(
 ) -> tuple[NDArray[np.int64], Float]:
     """The k nearest of each row's candidates and their distances, by distance and then index."""
     left = torch.arange(len(x)).repeat_interleave(candidates.shape[1])
-    block = max(1, 2**17 // x.shape[1])  # stays in the cache
-    pieces = [
-        (x[a].double() - reference[b].double()).square_().sum(1).sqrt_()
-        for a, b in zip(left.split(block), candidates.flatten().split(block), strict=True)
-    ]
-    distance = torch.cat(pieces).view_as(candidates).numpy()
+    distance = pair_distances(x, left, candidates.flatten(), reference).view_as(candidates).numpy()
     order = np.lexsort((candidates.numpy(), distance), axis=1)[:, :k]
     return np.take_along_axis(candidates.numpy(), order, 1), np.take_along_axis(distance, order, 1)
 

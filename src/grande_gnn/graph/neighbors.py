@@ -146,13 +146,16 @@ def _whole_rows(exact: torch.Tensor, rows: torch.Tensor, keep: int) -> torch.Ten
     return torch.stack(out)
 
 
-def pair_distances(features: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Euclidean distances of the given pairs in float64, in blocks."""
+def pair_distances(
+    features: torch.Tensor, left: torch.Tensor, right: torch.Tensor, others: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Euclidean distances of the given pairs in float64, in blocks; ``right`` counts in ``others``, if there are any."""
+    others = features if others is None else others
     # On the CPU a block stays in the cache; on a GPU it is large enough to keep it busy.
     block_bytes = 256 * 2**20 if features.is_cuda else 2 * 2**20
     block = max(1, block_bytes // (16 * features.shape[1]))
     pieces = [
-        (features[a].double() - features[b].double()).square_().sum(1).sqrt_()
+        (features[a].double() - others[b].double()).square_().sum(1).sqrt_()
         for a, b in zip(left.split(block), right.split(block), strict=True)
     ]
     return torch.cat(pieces) if pieces else torch.empty(0, dtype=torch.float64, device=features.device)

@@ -94,8 +94,8 @@ train(X[:50], Graph.from_edges([0], [1], 50), [Replica(np.arange(50) % c, degree
 before = peak()
 train(X, graph, replicas(R), c, settings)
 hidden = None if model == "sgc" else 64
-fixed = model == "sgc" and degree == "centrality"
-sizes = Sizes(n, d, c, hidden, graph.n_edges, settings.hops, R, 3 if model == "appnp" else 0, fixed)
+labelled = n if model == "sgc" and degree == "centrality" else 0
+sizes = Sizes(n, d, c, hidden, graph.n_edges, settings.hops, R, 3 if model == "appnp" else 0, labelled)
 predicted = predicted_bytes(sizes, "cpu")
 print(peak() - before, predicted)
 """

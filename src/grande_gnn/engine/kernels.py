@@ -123,7 +123,9 @@ class TorchKernels:
             pointers = torch.cat([degree.new_zeros(1), degree.cumsum(0, dtype=degree.dtype)])
             row = torch.repeat_interleave(degree)
             q, r = row // self.R, row % self.R
-            entry = self.pointers[q] + torch.arange(len(row), device=self.device) - pointers[row]
+            entry = (
+                self.pointers[q] + torch.arange(len(row), dtype=row.dtype, device=self.device) - pointers[row]
+            )
             columns, places = (
                 (of_entry[entry] * self.R + r).to(degree.dtype)
                 for of_entry in (self.columns, self.pair_of_entry)

@@ -39,7 +39,9 @@ class Sizes:
     hops: int
     replicas: int
     repetitions: int  # 0 without dropout
-    fixed: bool = False  # SGC with degree centrality, whose features are diffused once
+    labelled: int = (
+        0  # of SGC with degree centrality: the rows of all its label sets, which are all it trains on
+    )
     fused: bool = True  # on CUDA: whether the Triton kernels serve
     half: bool = False  # on CUDA, with the Triton kernels: whether large arrays are float16
 
@@ -56,9 +58,10 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
     hidden = s.n * (s.hidden or 0)
     parameters = s.d * s.c + s.c if s.hidden is None else s.d * s.hidden + s.hidden + s.hidden * s.c + s.c
     constant = _CUDA_FIXED if device == "cuda" else _CPU_FIXED
-    if s.fixed:
-        # The features, diffused, and in between or at the labelled rows of ten folds; logits and their copy.
-        return 4 * (3 * s.n * s.d + s.n_edges + s.replicas * (4 * parameters + 3 * wide)) + constant
+    if s.labelled:
+        # The features, diffused, and in between or at the labelled rows; logits and their copy.
+        shared = (2 * s.n + max(s.n, s.labelled)) * s.d + s.n_edges
+        return 4 * (shared + s.replicas * (4 * parameters + 3 * wide)) + constant
     if device == "cuda" and s.fused:
         # The features, padded, and turned or a masked pair for each repetition; d ⊙ states and their
         # gradients; H⁽⁰⁾, Z, its copy for the answer, and what goes to the head, which a linear head turns.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
@@ -114,9 +115,10 @@ def _batches(
     for (fixed, _, hidden, _), members in kinds.items():
         members.sort(key=lambda r: (replicas[r].repetition, r))
         repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
+        distinct = {mask.tobytes(): mask for mask in (replicas[r].labels >= 0 for r in members)}.values()
         sizes = Sizes(
             shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions,
-            fixed=fixed,
+            labelled=sum(map(np.count_nonzero, distinct)) if fixed else 0,
             fused=fused_kernels_serve(replicas[members[0]], settings),
             half=settings.precision == "half",
         )  # fmt: skip

@@ -31,15 +31,19 @@ assert {read} == before
 """
 
 
-@pytest.mark.skipif(
-    not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="this torch has one way only"
+newer_way = pytest.mark.skipif(
+    not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="this torch has the older way only"
 )
+
+
+@newer_way
 @pytest.mark.parametrize(("choose", "read"), WAYS)
 def test_the_callers_choice_comes_back(choose, read):
     script = SCRIPT.format(choose=choose, read=read)  # apart: torch remembers which way was taken
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
+@newer_way
 def test_it_is_as_asked_inside():
     with float32_products("tf32", torch.device("cuda")):
         assert torch.backends.cuda.matmul.fp32_precision == "tf32"

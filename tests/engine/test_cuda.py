@@ -86,19 +86,28 @@ class Replay:
         return self.mask.float().cpu()
 
 
-@pytest.mark.parametrize("case", [k for k in CASES if k != "many replicas" or HAS_GPU])
+@pytest.mark.parametrize(
+    ("hidden", "case"),
+    [(h, k) for h in (20, None) for k in CASES if h is None or k != "many replicas" or HAS_GPU],
+)
 @pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])
-def test_the_fused_head_equals_the_reference(case, dropout):
+def test_the_fused_heads_equal_the_reference(case, dropout, hidden):
     n, c, R, _ = CASES[case]
     rng = np.random.default_rng(1)
     X = torch.from_numpy(rng.normal(size=(n, 7)).astype(np.float32)).to(DEVICE)
-    replicas = some_replicas(n, c, R, rng)
+    replicas = some_replicas(n, c, R, rng, hidden)
     settings = Settings(dropout=dropout, precision="highest")
     fused = cuda_head(X, replicas, c, settings)
     H = fused.forward(training=True).clone()
-    reference = MLPHead(Inputs(X, fused.runs, settings), fused.runs, replicas, c, 20, settings)
+    inputs = Inputs(X, fused.runs, settings)
+    reference = (
+        MLPHead(inputs, fused.runs, replicas, c, hidden, settings)
+        if hidden
+        else LinearHead(inputs, fused.runs, replicas, c, settings)
+    )
     if dropout:
-        reference.inputs.masks = {r: Replay(m[:n] != 0) for r, m in fused.inputs.masked.items()}
+        inputs.masks = {r: Replay(m[:n] != 0) for r, m in fused.inputs.masked.items()}
+    if dropout and hidden:
         reference._masks = {r: Replay(bits[:, :n].T) for r, bits in fused._bits.items()}
     assert distance(reference.forward(training=True), H) < 1e-5
     gradient = torch.from_numpy(rng.normal(size=(R, n, c)).astype(np.float32)).to(DEVICE)
@@ -109,28 +118,6 @@ def test_the_fused_head_equals_the_reference(case, dropout):
             there = theirs.grad.T if name == "weight1" else theirs.grad  # kept transposed on CUDA
             assert distance(ours.grad, there) < 1e-4, name
     assert distance(reference.forward(training=False), fused.forward(training=False)) < 1e-5
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_the_turned_linear_head_equals_the_reference(case, dropout):
-    n, c, R, _ = CASES[case]
-    rng = np.random.default_rng(7)
-    X = torch.from_numpy(rng.normal(size=(n, 7)).astype(np.float32)).to(DEVICE)
-    replicas = some_replicas(n, c, R, rng, hidden=None)
-    settings = Settings(dropout=dropout, precision="highest")
-    turned = cuda_head(X, replicas, c, settings)
-    H = turned.forward(training=True).clone()
-    reference = LinearHead(Inputs(X, turned.runs, settings), turned.runs, replicas, c, settings)
-    if dropout:
-        reference.inputs.masks = {r: Replay(m[:n] != 0) for r, m in turned.inputs.masked.items()}
-    assert distance(reference.forward(training=True), H) < 1e-5
-    gradient = torch.from_numpy(rng.normal(size=(R, n, c)).astype(np.float32)).to(DEVICE)
-    reference.backward(gradient)
-    turned.backward(gradient)
-    for name, tensors in reference.parameters.items():
-        for ours, theirs in zip(tensors, turned.parameters[name], strict=True):
-            assert distance(ours.grad, theirs.grad) < 1e-4, name
 
 
 def test_masks_are_fresh_every_epoch_and_keep_the_right_share():

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,10 +37,11 @@ class Extractor:
     @torch.inference_mode()
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
         """Features (n, n_features) in float32 of uint8 pixels (n, size, size, 3)."""
-        if not pixels.is_cuda:
-            return self.network(self.preprocess.normalise(pixels)).float()
         # Full float32, so that features from CUDA and CPU agree to rounding.
-        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+        exact = torch.backends.cudnn.flags(
+            enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+        )
+        with exact if pixels.is_cuda else nullcontext():
             return self.network(self.preprocess.normalise(pixels)).float()
 
     def to(self, device: torch.device) -> Extractor:

@@ -17,8 +17,8 @@ __all__ = ["Sizes", "available_memory", "predicted_bytes", "replicas_that_fit"]
 
 logger = logging.getLogger(__name__)
 
-_CPU_FIXED, _CUDA_FIXED = 8 * 2**20, 192 * 2**20
-"""What any batch takes; on CUDA mostly the workspaces of the matrix library."""
+_CPU_FIXED, _CUDA_FIXED = 8 * 2**20, 128 * 2**20
+"""What any batch takes; on CUDA half of it are two workspaces of the matrix library."""
 _HEAP = 1.4
 """The CPU's heap over the arrays in it: freed ones are kept (``heap.py``) and do not always fit the next."""
 _CACHED_BYTES = 8 * 2**20

@@ -20,7 +20,8 @@ __all__ = ["CudaInputs", "TritonLinearHead", "TritonMLPHead"]
 _BLOCK = 1024
 _FEW_CLASSES = 64
 """Up to so many, one kernel goes back through the second layer, all classes of a tile in its registers; beyond, two."""
-_HIDDEN_BLOCKS = {"BN": 64, "BH": 128, "BC": 32, "num_warps": 4}
+_HIDDEN_BLOCKS = {"BN": 64, "BH": 128, "BC": 32, "num_warps": 4, "num_stages": 1}
+"""One stage here and below: loading tiles ahead takes shared memory from other programs, which hide the waiting better."""
 _ALIGN = 32
 """Samples are padded to a multiple of this, so that every row of the hidden layer starts aligned."""
 
@@ -138,17 +139,18 @@ class TritonMLPHead(MLPHead):
         self._precision = "ieee" if settings.precision == "highest" else "tf32"
         # Block sizes: the best of those tried on an H200 (docs/performance.md).
         BC = min(256, max(16, triton.next_power_of_2(self.c)))
-        self._forward_blocks = {"BN": 64 if BC in (64, 128) else 128, "BH": 32, "BC": BC}
-        self._forward_blocks["num_warps"] = 8 if BC in (64, 256) else 4
+        self._forward_blocks = {"BN": 128 if BC == 256 else 64, "BH": 32, "BC": BC}
+        self._forward_blocks |= {"num_warps": 8 if BC in (64, 256) else 4, "num_stages": 1}
         self._fused = BC <= _FEW_CLASSES
         if self._fused:
-            self._blocks = {"BN": 32, "BH": 64, "BC": BC, "num_warps": 4}
+            self._blocks = {"BN": 32, "BH": 64, "BC": BC, "num_warps": 4, "num_stages": 1}
         else:
-            self._blocks = {"BN": 64 if BC == 128 else 32, "BH": 128, "BC": BC, "num_warps": 8}
+            rows = 64 if BC == 128 else 32
+            self._blocks = {"BN": rows, "BH": 128, "BC": BC, "num_warps": 8, "num_stages": 1}
         # Enough programs to fill the device; the parts are summed afterwards.
         longest = max(map(len, self.runs))
         self._tiles = triton.cdiv(self.h, self._blocks["BH"]) * triton.cdiv(self.c, BC)
-        self._splits = max(1, min(triton.cdiv(self.n, 256), triton.cdiv(1024, self._tiles * longest)))
+        self._splits = max(1, min(triton.cdiv(self.n, 256), triton.cdiv(2048, self._tiles * longest)))
         self._part_W2 = torch.empty(self._splits, longest, self.h, self.c, device=self.device)
         parts = self._splits if self._fused else triton.cdiv(self.n, _HIDDEN_BLOCKS["BN"])
         self._part_b1 = torch.empty(parts, longest, self.h, device=self.device)
@@ -156,7 +158,7 @@ class TritonMLPHead(MLPHead):
     def forward(self, training: bool) -> Tensor:
         self.inputs.draw(training)
         self._drops = training and bool(self.drop)
-        self._keep = 1 - self.drop if self._drops else 1.0
+        self._kept_times = 1 / (1 - self.drop) if self._drops else 1.0
         if self._drops:
             for r, key in self._keys.items():
                 size = self._bits[r].numel()
@@ -171,7 +173,7 @@ class TritonMLPHead(MLPHead):
             kernels.mlp_forward[grid](
                 self._hidden[i], self.parameters["bias1"][i], self._mask(run), self.parameters["weight2"][0],
                 self.parameters["bias2"][0], self._out, self.n, self.h, self.c, self.inputs.stride,
-                self._out.shape[1] * self.c, run.replicas.start, self._keep, 1 / self.inputs.scale,
+                self._out.shape[1] * self.c, run.replicas.start, self._kept_times, 1 / self.inputs.scale,
                 DROP=self._drops, PRECISION=self._precision, **blocks,
             )  # fmt: skip
         return self._out.transpose(0, 1)
@@ -197,7 +199,7 @@ class TritonMLPHead(MLPHead):
         weight2 = self.parameters["weight2"][0]
         longest = self._part_b1.shape[1]
         sizes = (self.n, self.h, self.c, self.inputs.stride, g.shape[1] * self.c, run.replicas.start, longest)
-        scales = (self._keep, 1 / self.inputs.scale)
+        scales = (self._kept_times, 1 / self.inputs.scale)
         options = {"DROP": self._drops, "PRECISION": self._precision}
         grid = (len(run), self._tiles, self._splits)
         rows = triton.cdiv(triton.cdiv(self.n, self._splits), self._blocks["BN"]) * self._blocks["BN"]

@@ -66,7 +66,9 @@ def draw_mask(out, step, key, size, p, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _activated(pre, bias, mask, units, rows, end, stride, h, replica, keep, unscale, DROP: tl.constexpr):
+def _activated(
+    pre, bias, mask, units, rows, end, stride, h, replica, kept_times, unscale, DROP: tl.constexpr
+):
     """dropout(ReLU(pre · unscale + b)) of a (units, rows) tile of ``replica``."""
     inside = (units[:, None] < h) & (rows[None, :] < end)
     place = (replica * h + units[:, None]).to(tl.int64) * stride + rows[None, :]
@@ -75,13 +77,13 @@ def _activated(pre, bias, mask, units, rows, end, stride, h, replica, keep, unsc
     value = tl.where(inside, tl.maximum(value, 0.0), 0.0)
     if DROP:
         bits = tl.load(mask + units[:, None].to(tl.int64) * stride + rows[None, :], mask=inside, other=0)
-        value = tl.where(bits != 0, value / keep, 0.0)
+        value = tl.where(bits != 0, value * kept_times, 0.0)
     return value
 
 
 @triton.jit
 def mlp_forward(
-    pre, bias1, mask, W2, bias2, out, n, h, c, stride, RC, first, keep, unscale,
+    pre, bias1, mask, W2, bias2, out, n, h, c, stride, RC, first, kept_times, unscale,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """H⁽⁰⁾ of one run: out[:, first + r, :] = activated(pre)[r]ᵀ W₂[first + r] + b₂."""
@@ -91,7 +93,7 @@ def mlp_forward(
     total = tl.zeros([BN, BC], dtype=tl.float32)
     for start in range(0, h, BH):
         units = start + tl.arange(0, BH)
-        hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, keep, unscale, DROP)
+        hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, kept_times, unscale, DROP)
         weights = tl.load(
             W2 + (first + r) * h * c + units[:, None] * c + classes[None, :],
             mask=(units[:, None] < h) & (classes[None, :] < c), other=0.0,
@@ -120,7 +122,7 @@ def _store_hidden(pre, value, units, rows, end, stride, h, replica):
 
 @triton.jit
 def mlp_backward(
-    pre, bias1, mask, W2, gradient, part_W2, part_b1, n, h, c, stride, RC, first, n_replicas, keep, unscale, rows_each,
+    pre, bias1, mask, W2, gradient, part_W2, part_b1, n, h, c, stride, RC, first, n_replicas, kept_times, unscale, rows_each,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """From ∂loss/∂H⁽⁰⁾ to the gradient of the hidden layer (in place of ``pre``), of W₂ and of b₁; for few classes.
@@ -140,10 +142,10 @@ def mlp_backward(
     for start in range(split * rows_each, last, BN):
         rows = start + tl.arange(0, BN)
         g = _output_gradient(gradient, rows, classes, last, c, RC, first + r)
-        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, keep, unscale, DROP)
+        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, kept_times, unscale, DROP)
         to_W2 += tl.dot(hidden, g, input_precision=PRECISION)
         back = tl.dot(weights, tl.trans(g), input_precision=PRECISION)
-        back = tl.where(hidden > 0, back / keep, 0.0)
+        back = tl.where(hidden > 0, back * kept_times, 0.0)
         to_b1 += tl.sum(back, 1)
         _store_hidden(pre, back, units, rows, last, stride, h, r)
     part = (split * n_replicas + r) * h
@@ -153,7 +155,7 @@ def mlp_backward(
 
 @triton.jit
 def weight2_gradient(
-    pre, bias1, mask, gradient, part_W2, n, h, c, stride, RC, first, n_replicas, keep, unscale, rows_each,
+    pre, bias1, mask, gradient, part_W2, n, h, c, stride, RC, first, n_replicas, kept_times, unscale, rows_each,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """activated(pre)[r] · ∂loss/∂H⁽⁰⁾, the gradient of W₂, for BH hidden units, BC classes and ``rows_each`` samples.
@@ -169,7 +171,7 @@ def weight2_gradient(
     last = tl.minimum(n, (split + 1) * rows_each)
     for start in range(split * rows_each, last, BN):
         rows = start + tl.arange(0, BN)
-        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, keep, unscale, DROP)
+        hidden = _activated(pre, bias1, mask, units, rows, last, stride, h, r, kept_times, unscale, DROP)
         g = _output_gradient(gradient, rows, classes, last, c, RC, first + r)
         total += tl.dot(hidden, g, input_precision=PRECISION)
     place = part_W2 + ((split * n_replicas + r) * h + units[:, None]).to(tl.int64) * c + classes[None, :]
@@ -178,7 +180,7 @@ def weight2_gradient(
 
 @triton.jit
 def hidden_gradient(
-    pre, bias1, mask, W2, gradient, part_b1, n, h, c, stride, RC, first, n_replicas, keep, unscale,
+    pre, bias1, mask, W2, gradient, part_b1, n, h, c, stride, RC, first, n_replicas, kept_times, unscale,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """W₂ · ∂loss/∂H⁽⁰⁾ where the hidden layer was not cut, in place of ``pre``, and its sums over BN samples, for b₁."""
@@ -194,8 +196,8 @@ def hidden_gradient(
         )  # fmt: skip
         g = _output_gradient(gradient, rows, classes, n, c, RC, first + r)
         back += tl.dot(weights, tl.trans(g), input_precision=PRECISION)
-    hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, keep, unscale, DROP)
-    back = tl.where(hidden > 0, back / keep, 0.0)
+    hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, kept_times, unscale, DROP)
+    back = tl.where(hidden > 0, back * kept_times, 0.0)
     part = (tl.program_id(1) * n_replicas + r).to(tl.int64) * h
     tl.store(part_b1 + part + units, tl.sum(back, 1), mask=units < h)
     _store_hidden(pre, back, units, rows, n, stride, h, r)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 
 __all__ = ["LaunchFree", "OneBehind"]
+
+
+@cache
+def _stream(device: int) -> torch.cuda.Stream:
+    """The stream of all recordings: the matrix library keeps a workspace for every stream that it has ever seen."""
+    return torch.cuda.Stream(device)
 
 
 class LaunchFree:
@@ -15,7 +22,7 @@ class LaunchFree:
     def __init__(self, epoch: Callable[[], None], warm_up: int = 2) -> None:
         self.epoch, self.warm_up = epoch, warm_up
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.stream = torch.cuda.Stream()
+        self.stream = _stream(torch.cuda.current_device())
 
     def __call__(self) -> None:
         if self.warm_up:
@@ -27,7 +34,7 @@ class LaunchFree:
             return
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):
+            with torch.cuda.graph(self.graph, stream=self.stream):
                 self.epoch()
         self.graph.replay()
 

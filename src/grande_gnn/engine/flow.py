@@ -63,7 +63,7 @@ class TorchFlow:
         for k in range(self.K, 0, -1):
             if returned is not None:
                 returned.add_(G, alpha=self.alpha)
-            log_scale.add_(states[k].mul_(G).sum(-1), alpha=1 if k == self.K else 2)
+            log_scale.add_(states.pop().mul_(G).sum(-1), alpha=1 if k == self.K else 2)
             G = self.kernels.neighbour_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
         to_head = G if returned is None else returned + G
         if self.K:

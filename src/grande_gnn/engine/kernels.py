@@ -23,6 +23,8 @@ __all__ = ["TorchKernels", "penalty_rate"]
 
 _CHUNK_BYTES = 4 * 2**20
 """Size of one chunk of pair differences: about what the cache of the cores holds."""
+GATHERED = 2**28
+"""Bytes of edges × classes gathered at once on CUDA, or those of one replica if they are more."""
 
 
 class TorchKernels:
@@ -106,7 +108,7 @@ class TorchKernels:
         """The same by gather and scatter from the (entries, R) weights, a few replicas at a time."""
         rows = torch.repeat_interleave(self.pointers.diff())
         out = torch.zeros_like(H)
-        width = max(1, 2**28 // (4 * max(1, len(values) * self.c)))
+        width = max(1, GATHERED // (4 * max(1, len(values) * self.c)))
         for a in range(0, self.R, width):
             part = slice(a, a + width)
             sent = values[:, part].unsqueeze(-1) * H[:, part].index_select(0, self.columns)

@@ -10,6 +10,7 @@ import torch
 
 from grande_gnn.engine import control_group
 from grande_gnn.engine.heads import LONGEST_RUN
+from grande_gnn.engine.kernels import GATHERED
 from grande_gnn.engine.plan import Settings
 from grande_gnn.errors import NotEnoughMemoryError
 
@@ -19,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 _CPU_FIXED, _CUDA_FIXED = 8 * 2**20, 128 * 2**20
 """What any batch takes; on CUDA half of it are two workspaces of the matrix library."""
-_HEAP = 1.4
-"""The CPU's heap over the arrays in it: freed ones are kept (``heap.py``) and do not always fit the next."""
 _CACHED_BYTES = 8 * 2**20
 """Size of one (n, R, c) array up to which the CPU's hops are fast: a few of them fit its last cache."""
 _WIDE_ENOUGH = 512
@@ -74,13 +73,15 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
         flow = short * (2 * s.hops + 1) * wide + 4 * (floats * wide + pairs + 4 * s.n)
         return shared + s.replicas * (weights + short * hidden + flow) + constant
     # The features, rescaled and masked for each repetition, and one mask with its bits; the gradient of one run's
-    # hidden layer; the states and their temporaries; numbers of the pairs; values and columns of the
-    # replicas' own adjacency.
+    # hidden layer; the states and their temporaries, with what the heap keeps of freed ones (``heap.py``); numbers of
+    # the pairs; values and columns of the replicas' own adjacency, or on CUDA what is gathered at once, and its product.
     shared = s.n * s.d * (1 + (s.repetitions + 1 if s.repetitions else 0))
     shared += s.n * s.d * 5 // 4 if s.repetitions else 0
     shared += hidden * min(s.replicas, LONGEST_RUN)
+    if device == "cuda":
+        shared += 2 * max(s.n_edges * s.c, GATHERED // 4)
     flow = (s.hops + 8) * wide + 4 * pairs + 4 * s.n_edges + 6 * s.n
-    return int(4 * (shared + s.replicas * (4 * parameters + hidden + _HEAP * flow))) + constant
+    return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + constant
 
 
 def available_memory(device: torch.device) -> int:

@@ -25,11 +25,14 @@ __all__ = [
 
 @triton.jit
 def _width(RC, QUADS: tl.constexpr):
-    """R·c, known to be a multiple of four where it is: then four floats are read at once."""
+    """R·c, known to be a multiple of four where it is: then four numbers are read at once.
+
+    Kernels that sum halves must know no more, or eight are read at once, and the sums leave the threads.
+    """
     return RC // 4 * 4 if QUADS else RC
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["RC"])
 def hop(
     S, H, D, out, indptr, indices, RC, R, C, keep, back,
     RETURN: tl.constexpr, SCALE: tl.constexpr, QUADS: tl.constexpr, BLOCK: tl.constexpr, NB: tl.constexpr,
@@ -59,7 +62,7 @@ def hop(
     tl.store(out + q * RC + cols, z, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["RC"])
 def gather_gradients(
     S, V, H, Z, D, to_head, size, RC, R, C, K, alpha, QUADS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip

@@ -229,3 +229,45 @@ def test_two_batches_take_the_memory_of_one_and_leave_none(model):
         peaks[count] = torch.cuda.max_memory_allocated() - before
         assert torch.cuda.memory_allocated() == before
     assert peaks[40] < 1.1 * peaks[20]
+
+
+def arrays_of(thing, seen):
+    """Bytes of all arrays that a model and its optimiser hold, each once."""
+    if isinstance(thing, torch.Tensor):
+        storage = thing.untyped_storage()
+        seen[storage.data_ptr()] = storage.nbytes()
+        arrays_of(thing.grad, seen)
+    elif isinstance(thing, dict):
+        arrays_of(list(thing.values()), seen)
+    elif isinstance(thing, (list, tuple)):
+        for part in thing:
+            arrays_of(part, seen)
+    elif hasattr(thing, "__dict__") and type(thing).__module__.startswith("grande_gnn"):
+        arrays_of(vars(thing), seen)
+    return sum(seen.values())
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "c", "hidden", "count", "repetitions", "half"),
+    [
+        (20_000, 64, 2, 256, 10, 10, True),
+        (20_000, 64, 2, 256, 1, 1, False),
+        (20_000, 64, 100, 256, 2, 1, False),
+        (2_000, 300, 17, 64, 30, 3, False),
+        (20_000, 64, 50, None, 6, 2, False),
+    ],
+)
+def test_the_predicted_memory_holds_every_array(n, d, c, hidden, count, repetitions, half):
+    rng = np.random.default_rng(9)
+    X = torch.from_numpy(rng.normal(size=(n, d)).astype(np.float32)).to(DEVICE)
+    graph = random_graph(n, 4, rng)
+    labels = np.where(np.arange(n) < n // 10, np.arange(n) % c, -1)
+    replicas = [Replica(labels, 0.2, r * repetitions // count, hidden=hidden) for r in range(count)]
+    settings = Settings(model="sgc" if hidden is None else "appnp", precision="half" if half else "tf32")
+    model = cuda_model(X, graph, replicas, c, settings, LabelledRows(replicas, DEVICE))
+    held = arrays_of([X, model, model.optimiser(settings)], {})
+    sizes = Sizes(
+        n, d, c, hidden, graph.n_edges, settings.hops, count, repetitions if hidden else 0, half=half
+    )
+    predicted = predicted_bytes(sizes, "cuda") - 128 * 2**20  # less what does not grow
+    assert held < predicted < 1.2 * held

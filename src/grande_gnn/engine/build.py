@@ -40,8 +40,8 @@ def build_model(
 
 def _head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
     """SGC is linear; APPNP has a hidden layer unless ``hidden=None``."""
-    hidden = replicas[0].hidden
-    if settings.model == "sgc" or hidden is None:
+    hidden = replicas[0].width(settings)
+    if hidden is None:
         runs = runs_of(replicas, settings, len(replicas))
         return LinearHead(Inputs(X, runs, settings), runs, replicas, n_classes, settings)
     runs = runs_of(replicas, settings, LONGEST_RUN)

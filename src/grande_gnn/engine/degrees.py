@@ -16,7 +16,7 @@ from grande_gnn.engine.plan import DegreeFunction, Replica
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 
-__all__ = ["Degree", "FunctionDegree", "KernelDegree", "build_degree"]
+__all__ = ["Degree", "FunctionDegree", "KernelDegree", "build_degree", "sigmas_and_uses"]
 
 
 class Degree:
@@ -30,16 +30,20 @@ class Degree:
         raise NotImplementedError
 
 
+def sigmas_and_uses(replicas: Sequence[Replica], device: torch.device) -> tuple[Tensor, Tensor]:
+    """σ of each replica, and 1 for GRaNDe or 0 for degree centrality, whose σ is anything."""
+    degrees = [None if isinstance(r.degree, str) else float(r.degree) for r in replicas]  # type: ignore[arg-type]
+    sigma = torch.tensor([1.0 if degree is None else degree for degree in degrees], device=device)
+    return sigma, torch.tensor([float(degree is not None) for degree in degrees], device=device)
+
+
 class KernelDegree(Degree):
     """|N| + s(σ) for GRaNDe replicas and |N| for degree centrality, in one pass over the edges."""
 
     def __init__(self, replicas: Sequence[Replica], kernels: TorchKernels, detach: bool) -> None:
         self.kernels, self.detach = kernels, detach
-        sigmas = [1.0 if isinstance(r.degree, str) else float(r.degree) for r in replicas]  # type: ignore[arg-type]
-        self.sigma = torch.tensor(sigmas, device=kernels.device)
-        uses = [not isinstance(r.degree, str) for r in replicas]
-        self.uses = torch.tensor(uses, dtype=torch.float32, device=kernels.device)
-        self.constant = not any(uses)
+        self.sigma, self.uses = sigmas_and_uses(replicas, kernels.device)
+        self.constant = not self.uses.any()
 
     def forward(self, H: Tensor) -> Tensor:
         if self.constant:

@@ -2,7 +2,7 @@
 
 X·[W₁ … W_R] is one large matrix product instead of R small ones. Replicas of one repetition share
 their dropout masks, so a *run* of such replicas is one product. Forward and backward are written out: both
-are a few lines, nothing is kept that is not needed, and every large array is allocated once.
+are a few lines, nothing is kept that is not needed, and of the large arrays only the masks are made anew in an epoch.
 
 Shapes: n samples, d features, h hidden, c classes; outputs and their gradients are (R, n, c).
 """
@@ -23,7 +23,7 @@ from grande_gnn.engine.plan import Replica, Settings
 __all__ = ["Head", "Inputs", "LinearHead", "MLPHead", "Run", "initial_weights", "runs_of"]
 
 LONGEST_RUN = 16
-"""Replicas in one run of the CPU's hidden layer: wide enough for the product, small enough for the cache."""
+"""Replicas in one run of the hidden layer in plain torch: wide enough for the product, small enough for the CPU's cache."""
 
 
 def initial_uniform(shape: tuple[int, ...], fan_in: int, rng: np.random.Generator) -> np.ndarray:
@@ -258,10 +258,14 @@ class MLPHead(Head):
             torch.mm(self.inputs[run.repetition].T, back, out=self.parameters["weight1"][i].grad)
             torch.sum(back, 0, out=self.parameters["bias1"][i].grad)
 
+    def _weight1_of(self, run: int, part: slice) -> Tensor:
+        """(d, h), of the replica with this part of its run."""
+        return self.parameters["weight1"][run][:, part]
+
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
         i, part = self._place(r, self.h)
         return {
-            "weight1": self.parameters["weight1"][i][:, part].cpu().numpy(),
+            "weight1": self._weight1_of(i, part).cpu().numpy(),
             "bias1": self.parameters["bias1"][i][part].cpu().numpy(),
             "weight2": self.parameters["weight2"][0][r].cpu().numpy(),
             "bias2": self.parameters["bias2"][0][r, 0].cpu().numpy(),

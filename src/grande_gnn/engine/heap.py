@@ -27,8 +27,10 @@ def freed_memory_kept() -> Iterator[None]:
     except (AttributeError, OSError, TypeError):  # macOS, musl, Windows
         yield
         return
-    for setting in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
-        mallopt(setting, _TRAINING)
+    # Older glibc refuses a threshold above 32 MiB, and setting any ends its own adjustment.
+    if not mallopt(_MMAP_THRESHOLD, _TRAINING):
+        mallopt(_MMAP_THRESHOLD, _OTHERWISE)
+    mallopt(_TRIM_THRESHOLD, _TRAINING)
     try:
         yield
     finally:

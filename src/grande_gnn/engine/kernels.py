@@ -13,18 +13,30 @@ import warnings
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag, pad
 
 from grande_gnn.degree import LOG_PENALTY_CAP
 from grande_gnn.graph import Graph
 
-__all__ = ["TorchKernels", "penalty_rate"]
+__all__ = ["TorchKernels", "numbered_pairs", "penalty_rate"]
 
 _CHUNK_BYTES = 4 * 2**20
 """Size of one chunk of pair differences: about what the cache of the cores holds."""
-GATHERED = 2**28
-"""Bytes of edges × classes gathered at once on CUDA, or those of one replica if they are more."""
+GATHERED_BYTES = 2**28
+"""Size of the edges × classes gathered at once on CUDA, or those of one replica if they are more."""
+
+
+def numbered_pairs(graph: Graph) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """The pairs (a, b), a < b, sorted, and the number of every entry's pair; one past the pairs for self-loops."""
+    rows, cols = graph.rows, graph.indices
+    upper, lower = rows < cols, np.flatnonzero(rows > cols)
+    pairs = np.stack([rows[upper], cols[upper]], axis=1)
+    pair_of_entry = np.full(graph.n_edges, len(pairs), dtype=np.int64)
+    pair_of_entry[upper] = np.arange(len(pairs))
+    pair_of_entry[lower[np.lexsort((rows[lower], cols[lower]))]] = np.arange(len(pairs))
+    return pairs, pair_of_entry
 
 
 class TorchKernels:
@@ -32,19 +44,13 @@ class TorchKernels:
 
     def __init__(self, graph: Graph, n_replicas: int, n_classes: int, device: torch.device) -> None:
         self.n, self.c, self.R, self.device = graph.n_nodes, n_classes, n_replicas, device
-        rows, cols = graph.rows, graph.indices
-        upper = rows < cols
-        self.n_pairs = int(upper.sum())
+        pairs, pair_of_entry = numbered_pairs(graph)
+        self.n_pairs = len(pairs)
         self.count = torch.as_tensor(graph.degree, dtype=torch.float32, device=device)
-        pair_of_entry = np.full(graph.n_edges, self.n_pairs, dtype=np.int64)  # self-loops: one past the pairs
-        pair_of_entry[upper] = np.arange(self.n_pairs)
-        order = np.lexsort((rows[~upper], cols[~upper]))  # (b, a) in the order of (a, b)
-        lower = np.flatnonzero(~upper)[order]
-        pair_of_entry[lower[rows[lower] != cols[lower]]] = np.arange(self.n_pairs)
         index = np.int32 if n_replicas * graph.n_edges < 2**31 else np.int64
         self.pointers, self.columns, self.pair_of_entry, self.pairs = (
             torch.from_numpy(array.astype(index)).to(device)
-            for array in (graph.indptr, cols, pair_of_entry, np.stack([rows[upper], cols[upper]], axis=1))
+            for array in (graph.indptr, graph.indices, pair_of_entry, pairs)
         )
         self._matrix: tuple[Tensor, Tensor, Tensor] | None = None
 
@@ -108,7 +114,7 @@ class TorchKernels:
         """The same by gather and scatter from the (entries, R) weights, a few replicas at a time."""
         rows = torch.repeat_interleave(self.pointers.diff())
         out = torch.zeros_like(H)
-        width = max(1, GATHERED // (4 * max(1, len(values) * self.c)))
+        width = max(1, GATHERED_BYTES // (4 * max(1, len(values) * self.c)))
         for a in range(0, self.R, width):
             part = slice(a, a + width)
             sent = values[:, part].unsqueeze(-1) * H[:, part].index_select(0, self.columns)

@@ -10,7 +10,7 @@ import torch
 
 from grande_gnn.engine import control_group
 from grande_gnn.engine.heads import LONGEST_RUN
-from grande_gnn.engine.kernels import GATHERED
+from grande_gnn.engine.kernels import GATHERED_BYTES
 from grande_gnn.engine.plan import Settings
 from grande_gnn.errors import NotEnoughMemoryError
 
@@ -62,14 +62,18 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
         shared = (2 * s.n + max(s.n, s.labelled)) * s.d + s.n_edges
         return 4 * (shared + s.replicas * (4 * parameters + 3 * wide)) + constant
     if device == "cuda" and s.fused:
-        # The features, padded, and turned or a masked pair for each repetition; d ⊙ states and their
-        # gradients; H⁽⁰⁾, Z, its copy for the answer, and what goes to the head, which a linear head turns.
+        # The features, padded, and turned or a masked pair for each repetition; the graph; d ⊙ states and their
+        # gradients; H⁽⁰⁾, Z, what goes to the head, which a linear head turns, and a temporary.
         short = 2 if s.half else 4
         from_inputs = short if s.hidden is not None else 4
         copies = 1 + 2 * s.repetitions if s.repetitions else 2
-        shared = 4 * s.n * s.d + from_inputs * copies * s.n * s.d
+        shared = 4 * s.n * s.d + from_inputs * copies * s.n * s.d + 16 * s.n_edges
+        if s.hidden is not None:
+            # Masks as bytes, and W₂'s gradient in parts of 256 samples, as many as fill the device.
+            longest = s.replicas // max(1, s.repetitions)
+            shared += hidden * s.repetitions + 4 * s.hidden * s.c * min(s.n * longest // 256, 1024 + longest)
         weights = 16 * parameters + (2 * parameters if s.half and s.hidden is not None else 0)
-        floats = 6 if s.hidden is None else 5
+        floats = 5 if s.hidden is None else 4
         flow = short * (2 * s.hops + 1) * wide + 4 * (floats * wide + pairs + 4 * s.n)
         return shared + s.replicas * (weights + short * hidden + flow) + constant
     # The features, rescaled and masked for each repetition, and one mask with its bits; the gradient of one run's
@@ -79,7 +83,8 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
     shared += s.n * s.d * 5 // 4 if s.repetitions else 0
     shared += hidden * min(s.replicas, LONGEST_RUN)
     if device == "cuda":
-        shared += 2 * max(s.n_edges * s.c, GATHERED // 4)
+        each = s.n_edges * s.c
+        shared += 2 * min(s.replicas * each, max(each, GATHERED_BYTES // 4))
     flow = (s.hops + 8) * wide + 4 * pairs + 4 * s.n_edges + 6 * s.n
     return 4 * (shared + s.replicas * (4 * parameters + hidden + flow)) + constant
 

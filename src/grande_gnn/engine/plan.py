@@ -99,6 +99,10 @@ class Replica:
         if self.hidden is not None:
             check_integer(self.hidden, name="hidden", low=1)
 
+    def width(self, settings: Settings) -> int | None:
+        """Units of the hidden layer of a training with these settings; ``None`` if it has one linear layer."""
+        return None if settings.model == "sgc" else self.hidden
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:

@@ -64,7 +64,7 @@ def train(
 
 
 def _fit(model: Model, settings: Settings, n_replicas: int, progress: Progress | None) -> None:
-    """200 epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts."""
+    """Epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts."""
     optimiser = model.optimiser(settings)
 
     def epoch() -> None:
@@ -109,7 +109,7 @@ def _batches(
     """Replicas of one kind, repetitions together (they share dropout masks), as many as memory holds."""
     kinds: dict[tuple[bool, bool, int | None, float], list[int]] = {}
     for r, replica in enumerate(replicas):
-        hidden = None if settings.model == "sgc" else replica.hidden
+        hidden = replica.width(settings)
         kind = (is_fixed(replica, settings), callable(replica.degree), hidden, loss_scale(replica, settings))
         kinds.setdefault(kind, []).append(r)
     for (fixed, _, hidden, _), members in kinds.items():

@@ -56,8 +56,8 @@ def cuda_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: 
     from grande_gnn.engine.cuda.head import CudaInputs, TritonLinearHead, TritonMLPHead
 
     runs = runs_of(replicas, settings, len(replicas))
-    hidden = replicas[0].hidden
-    if settings.model == "sgc" or hidden is None:
+    hidden = replicas[0].width(settings)
+    if hidden is None:
         return TritonLinearHead(CudaInputs(X, runs, settings), runs, replicas, n_classes, settings)
     inputs = CudaInputs(X, runs, settings, half=settings.precision == "half")
     return TritonMLPHead(inputs, runs, replicas, n_classes, hidden, settings)

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from grande_gnn.degree import LOG_PENALTY_CAP
 from grande_gnn.engine.cuda import graph_kernels as kernels
-from grande_gnn.engine.kernels import penalty_rate
+from grande_gnn.engine.degrees import sigmas_and_uses
+from grande_gnn.engine.kernels import numbered_pairs, penalty_rate
 from grande_gnn.engine.labelled import LabelledRows
 from grande_gnn.engine.plan import Replica, Settings
 from grande_gnn.graph import Graph
@@ -37,11 +38,8 @@ class TritonFlow:
         self.n, self.R, self.c = graph.n_nodes, len(replicas), n_classes
         self.K, self.alpha = settings.hops, settings.teleport
         self._load_graph(graph, device)
-        sigmas = [1.0 if isinstance(r.degree, str) else float(r.degree) for r in replicas]  # type: ignore[arg-type]
-        self.sigma = torch.tensor(sigmas, device=device)
-        uses = [not isinstance(r.degree, str) for r in replicas]
-        self.uses = torch.tensor(uses, dtype=torch.float32, device=device)
-        self.uses_degree = any(uses)
+        self.sigma, self.uses = sigmas_and_uses(replicas, device)
+        self.uses_degree = bool(self.uses.any())
         self.learns_degree = self.uses_degree and not settings.detach
         self.rho = torch.zeros(self.n_pairs + 1, self.R, device=device)  # the last row: self-loops
         self.rate = torch.zeros(self.R, device=device)
@@ -56,20 +54,15 @@ class TritonFlow:
         self.to_head = torch.empty(wide, device=device)
 
     def _load_graph(self, graph: Graph, device: torch.device) -> None:
-        rows, cols = graph.rows, graph.indices
-        upper = rows < cols
-        self.n_pairs = int(upper.sum())
-        entry_pair = np.full(graph.n_edges, self.n_pairs)
-        entry_pair[upper] = np.arange(self.n_pairs)
-        lower = np.flatnonzero(rows > cols)
-        entry_pair[lower[np.lexsort((rows[lower], cols[lower]))]] = np.arange(self.n_pairs)
-        pair_ptr = np.concatenate([[0], np.cumsum(np.bincount(rows[upper], minlength=graph.n_nodes))])
+        pairs, pair_of_entry = numbered_pairs(graph)
+        self.n_pairs = len(pairs)
+        pair_ptr = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=graph.n_nodes))])
 
         def put(array: np.ndarray) -> Tensor:
             return torch.from_numpy(array.astype(np.int32)).to(device)
 
-        self.indptr, self.indices, self.entry_pair = put(graph.indptr), put(cols), put(entry_pair)
-        self.pair_ptr, self.left, self.right = put(pair_ptr), put(rows[upper]), put(cols[upper])
+        self.indptr, self.indices, self.entry_pair = put(graph.indptr), put(graph.indices), put(pair_of_entry)
+        self.pair_ptr, self.left, self.right = put(pair_ptr), put(pairs[:, 0]), put(pairs[:, 1])
         self.count = torch.as_tensor(graph.degree, dtype=torch.float32, device=device)
 
     @property

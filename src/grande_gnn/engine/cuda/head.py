@@ -220,8 +220,9 @@ class TritonMLPHead(MLPHead):
         kernels.weight2_gradient[grid](
             *layer, g, self._part_W2, *sizes, *scales, rows, **options, **self._blocks
         )
-        grid = (triton.cdiv(self.h, _HIDDEN_BLOCKS["BH"]), len(self._part_b1), len(run))
-        kernels.hidden_gradient[grid](
+        # Blocks of samples on the first axis, the only one that may be longer than 65,535.
+        blocks = triton.cdiv(self.h, _HIDDEN_BLOCKS["BH"]) * len(self._part_b1)
+        kernels.hidden_gradient[(blocks, len(run))](
             *layer, weight2, g, self._part_b1, *sizes, *scales, **options, **_HIDDEN_BLOCKS
         )
 
@@ -240,11 +241,5 @@ class TritonMLPHead(MLPHead):
         others = [p for name, group in self.parameters.items() if name != "weight1" for p in group]
         return first + [Trained(parameter) for parameter in others]
 
-    def of_replica(self, r: int) -> dict[str, np.ndarray]:
-        i, rows = self._place(r, self.h)
-        return {
-            "weight1": self.parameters["weight1"][i][rows].T.contiguous().cpu().numpy(),
-            "bias1": self.parameters["bias1"][i][rows].cpu().numpy(),
-            "weight2": self.parameters["weight2"][0][r].cpu().numpy(),
-            "bias2": self.parameters["bias2"][0][r, 0].cpu().numpy(),
-        }
+    def _weight1_of(self, run: int, part: slice) -> Tensor:
+        return self.parameters["weight1"][run][part].T.contiguous()

@@ -184,9 +184,11 @@ def hidden_gradient(
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """W₂ · ∂loss/∂H⁽⁰⁾ where the hidden layer was not cut, in place of ``pre``, and its sums over BN samples, for b₁."""
-    units = tl.program_id(0) * BH + tl.arange(0, BH)
-    rows = tl.program_id(1) * BN + tl.arange(0, BN)
-    r = tl.program_id(2)
+    blocks = tl.cdiv(h, BH)
+    units = tl.program_id(0) % blocks * BH + tl.arange(0, BH)
+    samples = tl.program_id(0) // blocks
+    rows = samples * BN + tl.arange(0, BN)
+    r = tl.program_id(1)
     back = tl.zeros([BH, BN], dtype=tl.float32)
     for start in range(0, c, BC):
         classes = start + tl.arange(0, BC)
@@ -198,6 +200,6 @@ def hidden_gradient(
         back += tl.dot(weights, tl.trans(g), input_precision=PRECISION)
     hidden = _activated(pre, bias1, mask, units, rows, n, stride, h, r, kept_times, unscale, DROP)
     back = tl.where(hidden > 0, back * kept_times, 0.0)
-    part = (tl.program_id(1) * n_replicas + r).to(tl.int64) * h
+    part = (samples * n_replicas + r).to(tl.int64) * h
     tl.store(part_b1 + part + units, tl.sum(back, 1), mask=units < h)
     _store_hidden(pre, back, units, rows, n, stride, h, r)

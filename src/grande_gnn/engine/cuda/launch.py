@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 
 import torch
 
@@ -16,6 +17,10 @@ def _stream(device: int) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
+_recording = Lock()
+"""What another thread starts on the stream while it records would be recorded too."""
+
+
 class LaunchFree:
     """Call it once an epoch: the first epochs run as they are (kernels compile), then a recording is replayed."""
 
@@ -25,18 +30,22 @@ class LaunchFree:
         self.stream = _stream(torch.cuda.current_device())
 
     def __call__(self) -> None:
-        if self.warm_up:
-            self.warm_up -= 1
-            self.stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(self.stream):
-                self.epoch()
-            torch.cuda.current_stream().wait_stream(self.stream)
+        if self.graph is not None:
+            self.graph.replay()
             return
-        if self.graph is None:
-            self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph, stream=self.stream):
+        with _recording:
+            if self.warm_up:
+                self.warm_up -= 1
+                self.stream.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(self.stream):
+                    self.epoch()
+                torch.cuda.current_stream().wait_stream(self.stream)
+                return
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=self.stream):
                 self.epoch()
-        self.graph.replay()
+        self.graph = graph
+        graph.replay()
 
 
 class OneBehind:

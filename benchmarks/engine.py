@@ -21,8 +21,6 @@ from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.graph import Graph, reciprocal_knn_graph
 
-ROUNDS = 3
-"""Both sides are timed in turn this often and the medians compared: processors are noisy, and PyG waits for one."""
 SIGMAS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 
 
@@ -46,8 +44,11 @@ class Row:
 GPU_ROWS = [
     Row("flowers-appnp", "flowers17", 2048, "appnp", 10),
     Row("flowers-sgc", "flowers17", 2048, "sgc", 10),
-    Row("dogs-appnp", "dogs", 2048, "appnp", 1),
-    Row("dogs-sgc", "dogs", 2048, "sgc", 1),
+    *(
+        Row(f"{dataset}-{model}", dataset, 2048, model, 1)
+        for dataset in ("corel5k", "pets", "cub200", "dogs")
+        for model in ("appnp", "sgc")
+    ),
 ]
 CPU_ROWS = [
     Row("flowers-appnp", "flowers17", 1280, "appnp", 1),
@@ -172,7 +173,7 @@ def predicted_gib(row: Row, graph: Graph, precision: str, device: str) -> float:
 
 
 def measure(
-    row: Row, device: str, precisions: list[str], with_pyg: bool, data: Path | None
+    row: Row, device: str, precisions: list[str], with_pyg: bool, data: Path | None, rounds: int
 ) -> list[dict[str, Any]]:
     """One result for each precision, all beside the same PyG loop."""
     n, c = SHAPES[row.dataset]
@@ -181,7 +182,7 @@ def measure(
     ceilings = measure_ceilings(row, device)
     engines: dict[str, list[tuple[float, float, float]]] = {precision: [] for precision in precisions}
     loops = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for precision, timings in engines.items():
             timings.append(engine_seconds(row, X, y, graph, device, precision))
         if with_pyg:
@@ -219,6 +220,9 @@ def main() -> None:
         "--data", type=Path, help="folder with <dataset>/features_<name>.npz; without it features are made"
     )
     parser.add_argument("--precisions", nargs="+", default=["tf32"], choices=["tf32", "half", "highest"])
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="both sides are timed in turn, and their medians compared"
+    )
     parser.add_argument("--no-pyg", action="store_true")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads")
     parser.add_argument("--out", type=Path)
@@ -229,9 +233,11 @@ def main() -> None:
     for row in rows:
         if options.rows and row.name not in options.rows:
             continue
-        results += measure(row, options.device, options.precisions, not options.no_pyg, options.data)
+        results += measure(
+            row, options.device, options.precisions, not options.no_pyg, options.data, options.rounds
+        )
         print(*results[-len(options.precisions) :], sep="\n", flush=True)
-    write_rows(results, options.out or RESULTS / f"engine_{options.device}.csv")
+        write_rows(results, options.out or RESULTS / f"engine_{options.device}.csv")
     print_table(
         results,
         [

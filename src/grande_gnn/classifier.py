@@ -60,7 +60,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``.
     precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16, with the Triton kernels; as
         ``"tf32"`` where these do not serve); matters on CUDA only.
-    memory_limit : bytes the training may use; ``None`` for most of what is free.
+    memory_limit : bytes the training may use, by a prediction good to about a fifth; ``None`` for most of what is free.
     context : more samples, without labels, that always belong to the graph; rows that are in X already are
         not added again. See :mod:`grande_gnn.model_selection`.
     random_state : seed of initial weights and dropout.

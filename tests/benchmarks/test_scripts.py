@@ -3,6 +3,7 @@
 import csv
 import subprocess
 import sys
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,45 @@ def test_precisions_are_compared_fold_by_fold(features_file, tmp_path):
     rows = rows_of(out)
     assert [row["precision"] for row in rows] == ["tf32", "half", "highest"] * 2
     assert all(float(row["difference"]) == 0 for row in rows)  # the CPU knows one precision only
+
+
+@pytest.mark.slow
+def test_the_engine_beside_the_loop_and_the_limit(tmp_path):
+    pytest.importorskip("torch_geometric", reason="needs the extra pyg")
+    out = tmp_path / "engine.csv"
+    said = run("engine.py", "--device", "cpu", "--rows", "one-sgc", "--rounds", 1, "--out", out)
+    (row,) = rows_of(out)
+    assert float(row["ratio"]) == pytest.approx(
+        float(row["pyg_ms_per_training"]) / float(row["ms_per_training"])
+    )
+    assert 0 < float(row["of_limit"]) < 1.5
+    assert row["cpu"]
+    assert "one-sgc" in said
+
+
+def test_the_limit_counts_products_parameters_and_edges(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import engine  # a script of the benchmarks
+
+    class Edges:
+        n_edges = 7000
+
+    def parts(model):
+        row = engine.Row("row", "flowers17", 100, model, 1, folds=1, repetitions=1)
+        rates = [(1.0, inf, inf), (inf, 1.0, inf), (inf, inf, 1.0)]
+        return [
+            engine.limit_seconds(row, Edges, engine.Ceilings(*rate), hidden=8, epochs=1) for rate in rates
+        ]
+
+    n, d, c, h = 1360, 100, 17, 8
+    assert parts("sgc") == [4 * n * d * c, 28 * (d * c + c), 3 * 2 * 7000 * c * 4]
+    both_layers = 4 * n * d * h + 6 * n * h * c
+    assert parts("appnp") == [both_layers, 28 * (d * h + h + h * c + c), 11 * 2 * 7000 * c * 4]
+
+
+def test_the_engine_is_measured_at_the_shapes_of_all_five_datasets(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import engine
+
+    pairs = {(row.dataset, row.model) for row in engine.GPU_ROWS}
+    assert pairs == {(dataset, model) for dataset in engine.SHAPES for model in ("sgc", "appnp")}

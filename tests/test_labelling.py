@@ -1,9 +1,11 @@
 """Labels, confidences, runner-ups and flags agree with one another and with what was given."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from grande_gnn import GrandeClassifier
+from grande_gnn import GrandeClassifier, labelling
 from grande_gnn.confidence import Calibration
 from grande_gnn.inductive import join
 from grande_gnn.labelling import label_features, label_new_features
@@ -128,3 +130,14 @@ def test_confidence_is_a_probability(n_labels):
     result, _ = labelled(X, given)
     assert ((result.confidence >= 0) & (result.confidence <= 1)).all()
     assert result.accuracy.low <= result.accuracy.value <= result.accuracy.high
+
+
+@pytest.mark.parametrize(("per_class", "expected"), [(4, 0.25), (3, 0.625)])
+def test_halves_are_compared_with_all_labels_where_these_are_few(monkeypatch, per_class, expected):
+    codes = np.concatenate([np.repeat([0, 1], per_class), np.full(4, -1)])
+    unknown = codes < 0
+    one, other, full = np.zeros((3, len(codes)), dtype=int)
+    one[unknown], other[unknown], full[unknown] = [0, 0, 0, 0], [0, 1, 1, 1], [0, 0, 1, 0]
+    monkeypatch.setattr(labelling, "_half_predictions", lambda *_: (one, other))
+    clf = SimpleNamespace(label_distributions_=np.eye(2)[full])
+    assert labelling._agreement_of_halves(clf, np.zeros((len(codes), 1)), codes) == pytest.approx(expected)

@@ -4,7 +4,8 @@ Labelled images are seldom a fair sample: people label what lies side by side, s
 their training neighbours more than the unlabelled ones do, and a plain cross-validated accuracy flatters. So the
 *unlabelled* images are asked too. Two models from independent labels disagree about as often as one of them is wrong
 (Jiang et al., Assessing Generalization via Disagreement, ICLR 2022), and two from disjoint halves of the labels show
-what half the labels give. The estimate is the mean of that agreement and of the confidence in the unlabelled images
+what half the labels give; where a class has very few labels, they are asked how often they agree with the training from
+all. The estimate is the mean of that agreement and of the confidence in the unlabelled images
 after temperature scaling on held-out labels. It still flatters where all models share an error.
 
 All scores lie in [0, 1]; for confidence 1 is sure, for the outlier score 1 is farthest.

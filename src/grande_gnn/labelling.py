@@ -40,6 +40,9 @@ __all__ = ["COLUMNS", "Labelling", "label_features", "label_new_features", "writ
 COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
 """The columns of ``predictions.csv``."""
 
+ENOUGH_LABELS = 4
+"""Labels of the smallest class from which halves of the labels speak for all (docs/confidence.md)."""
+
 NEAR = 5
 """An image is far from everything when even its fifth neighbour is far."""
 
@@ -132,7 +135,23 @@ def _why_unchecked(codes: NDArray[np.int64]) -> str:
 def _agreement_of_halves(
     clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]
 ) -> float:
-    """How often two trainings from disjoint halves of the labels agree on the unlabelled images."""
+    """How often two trainings from disjoint halves of the labels agree on the unlabelled images.
+
+    Where a class has so few labels that a half of them says little about all, the halves are compared with the training
+    from all labels instead of with each other.
+    """
+    one, other = _half_predictions(clf, features, codes)
+    unknown = codes < 0
+    if np.bincount(codes[~unknown]).min() >= ENOUGH_LABELS:
+        return float(np.mean((one == other)[unknown]))
+    full = clf.label_distributions_.argmax(axis=1)
+    return float(np.mean([(half == full)[unknown] for half in (one, other)]))
+
+
+def _half_predictions(
+    clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The predictions of two trainings from disjoint halves of the labels."""
     replicas = []
     for f, half in enumerate(held_out_folds(codes, 2)):
         known = codes.copy()
@@ -140,7 +159,7 @@ def _agreement_of_halves(
         replicas.append(Replica(known, clf._degree_spec(), 0, f, clf.hidden))
     inputs = clf._normalizer.transform(features)
     one, other = train(inputs, clf.graph_, replicas, len(clf.classes_), clf._settings(clf._seed()))
-    return float(np.mean((one.predictions == other.predictions)[codes < 0]))
+    return one.predictions, other.predictions
 
 
 def label_new_features(

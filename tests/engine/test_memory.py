@@ -1,5 +1,6 @@
 """Memory is announced before it is used, and the announcement is near the truth."""
 
+import csv
 import subprocess
 import sys
 from dataclasses import replace
@@ -124,3 +125,33 @@ def test_a_cpu_batch_stays_near_the_cache():
     assert 10 <= at_once <= 25
     large = replace(many, n=100_000)
     assert replicas_that_fit(large, Settings(), CPU) == 5  # about 512 columns, whatever the cache
+
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+WORKSPACES = 64 * 2**20
+"""What the matrix library held before each training of ``growth_cuda.csv``, which counts from there."""
+
+
+def measured_on_cuda():
+    """(sizes, peak in bytes) of the trainings on CUDA whose peaks are committed and that 128 MiB do not dominate."""
+    for name in ("engine_h200.csv", "growth_cuda.csv"):
+        with (RESULTS / name).open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                grows = name.startswith("growth")
+                settings = Settings(model=row["model"])
+                n, d, c = int(row["n"]), int(row.get("d", 768)), int(row.get("classes", 100))
+                repetitions = (1 if grows else 5) if settings.drop else 0
+                sizes = Sizes(
+                    n, d, c, 256 if row["model"] == "appnp" else None, int(row["edges"]), settings.hops,
+                    int(row.get("trainings", 1)), repetitions, half=row.get("precision") == "half",
+                )  # fmt: skip
+                peak = float(row["training_gib" if grows else "peak_gib"]) * 2**30
+                if n >= 30_000 or not grows:
+                    yield pytest.param(
+                        sizes, peak + WORKSPACES * grows, id=f"{name}-{row['model']}-{n}-{sizes.half}"
+                    )
+
+
+@pytest.mark.parametrize(("sizes", "peak"), list(measured_on_cuda()))
+def test_the_prediction_is_near_the_peaks_measured_on_cuda(sizes, peak):
+    assert 1 / 1.2 < predicted_bytes(sizes, "cuda") / peak < 1.2

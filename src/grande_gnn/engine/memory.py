@@ -38,9 +38,7 @@ class Sizes:
     hops: int
     replicas: int
     repetitions: int  # 0 without dropout
-    labelled: int = (
-        0  # of SGC with degree centrality: the rows of all its label sets, which are all it trains on
-    )
+    labelled: int = 0  # of SGC with degree centrality: rows of all its label sets, all that it trains on
     fused: bool = True  # on CUDA: whether the Triton kernels serve
     half: bool = False  # on CUDA, with the Triton kernels: whether large arrays are float16
 

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from grande_gnn.baselines import SYSTEMS
-from grande_gnn.experiments.protocol import fold_labels, paper_folds
-from grande_gnn.files import load_features
-from grande_gnn.validation import encode_labels
+from grande_gnn.experiments.folds import fold_labels, paper_folds
+from grande_gnn.internal.files import load_features
+from grande_gnn.internal.validation import encode_labels
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ import torch
 
 from common import RESULTS, print_table, write_rows
 from grande_gnn import GrandeClassifier
+from grande_gnn.classifier.tuning import FAVOURITE
 from grande_gnn.experiments import fold_labels, paper_folds
-from grande_gnn.files import load_features
-from grande_gnn.selection import FAVOURITE
-from grande_gnn.validation import encode_labels
+from grande_gnn.internal.files import load_features
+from grande_gnn.internal.validation import encode_labels
 
 AUTO = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}
 

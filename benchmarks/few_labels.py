@@ -15,9 +15,9 @@ import numpy as np
 
 from common import RESULTS, print_table, write_rows
 from grande_gnn import GrandeClassifier
-from grande_gnn.files import load_features
-from grande_gnn.labelling import _half_predictions, label_features
-from grande_gnn.selection import FAVOURITE
+from grande_gnn.classifier.tuning import FAVOURITE
+from grande_gnn.internal.files import load_features
+from grande_gnn.labelling.result import _half_predictions, label_features
 
 
 def measure(X: np.ndarray, y: np.ndarray, labels: int, split: int) -> dict[str, float]:

@@ -20,9 +20,9 @@ from common import RESULTS, print_table, write_rows
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.experiments.statistics import paired_interval
-from grande_gnn.files import load_features
 from grande_gnn.graph import reciprocal_knn_graph
-from grande_gnn.validation import encode_labels
+from grande_gnn.internal.files import load_features
+from grande_gnn.internal.validation import encode_labels
 
 PRECISIONS = ("tf32", "half", "highest")
 DEGREES = ("centrality", 0.2)

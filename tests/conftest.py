@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from grande_gnn.graph import Graph
 
@@ -132,3 +133,31 @@ def features_file(tmp_path):
     X = (rng.normal(size=(2, 4)) * 3)[y] + rng.normal(size=(40, 4))
     np.savez(tmp_path / "features.npz", features=X, labels=y)
     return tmp_path / "features.npz"
+
+
+@pytest.fixture
+def picture() -> Callable[..., Image.Image]:
+    """Makes a smooth RGB image that differs for each seed."""
+
+    def make(seed: int = 0, size: tuple[int, int] = (40, 30)) -> Image.Image:
+        noise = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)
+        return Image.fromarray(noise).resize(size, Image.Resampling.BICUBIC)
+
+    return make
+
+
+@pytest.fixture
+def class_folders(tmp_path: Path, picture: Callable[..., Image.Image]) -> Path:
+    """Two classes of three images, and two unlabelled images."""
+    root = tmp_path / "pictures"
+    names = [*(f"rose/{i}.jpg" for i in range(3)), *(f"daisy/{i}.png" for i in range(3)), "a.jpg", "b.jpg"]
+    for seed, name in enumerate(names):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        picture(seed).save(root / name)
+    return root
+
+
+@pytest.fixture
+def flowers(shared_data: Callable[[str], Path]) -> Path:
+    """The Flowers17 photos."""
+    return shared_data("flowers17")

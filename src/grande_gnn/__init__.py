@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "GrandeClassifier": "grande_gnn.classifier",
-    "LabelledKFold": "grande_gnn.model_selection",
-    "labelled_accuracy": "grande_gnn.model_selection",
+    "GrandeClassifier": "grande_gnn.classifier.estimator",
+    "LabelledKFold": "grande_gnn.classifier.splits",
+    "labelled_accuracy": "grande_gnn.classifier.splits",
     "degree_centrality": "grande_gnn.degree",
     "grande_degree": "grande_gnn.degree",
     "grande_norm": "grande_gnn.propagation",
@@ -26,11 +26,11 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
-    from grande_gnn.classifier import GrandeClassifier
+    from grande_gnn.classifier.estimator import GrandeClassifier
+    from grande_gnn.classifier.splits import LabelledKFold, labelled_accuracy
     from grande_gnn.degree import degree_centrality, grande_degree
     from grande_gnn.experiments import evaluate
     from grande_gnn.graph import Graph, dgcg_graph, knn_graph, ranked_lists, reciprocal_knn_graph
-    from grande_gnn.model_selection import LabelledKFold, labelled_accuracy
     from grande_gnn.propagation import grande_norm
 
 

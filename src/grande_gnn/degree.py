@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from grande_gnn.validation import check_sigma
+from grande_gnn.internal.validation import check_sigma
 
 if TYPE_CHECKING:
     from grande_gnn.graph import Graph

@@ -34,7 +34,7 @@ from torch import Tensor
 from grande_gnn.degree import grande_degree
 from grande_gnn.errors import InvalidInputError, MissingDependencyError
 from grande_gnn.graph import reciprocal_knn_graph
-from grande_gnn.validation import check_integer, check_real, check_sigma
+from grande_gnn.internal.validation import check_integer, check_real, check_sigma
 
 try:
     from torch_geometric.data import Data

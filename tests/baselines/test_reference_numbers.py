@@ -5,8 +5,8 @@ import pytest
 
 from grande_gnn.baselines import SYSTEMS
 from grande_gnn.experiments import fold_labels, paper_folds
-from grande_gnn.files import load_features
-from grande_gnn.validation import encode_labels
+from grande_gnn.internal.files import load_features
+from grande_gnn.internal.validation import encode_labels
 
 REFERENCE = {
     ("svm", None): (80.13, 0.01),

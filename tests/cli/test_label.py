@@ -184,7 +184,7 @@ def test_a_run_that_stops_leaves_no_result_and_the_next_goes_on(photos, run, tmp
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("grande_gnn.cli.label_output.write_problems", fail)
+    monkeypatch.setattr("grande_gnn.labelling.folder.write_problems", fail)
     run(photos, *here, code=1)
     assert not out.exists()
     run(photos, *here, "--store", out / "store", code=1)
@@ -200,7 +200,7 @@ def test_a_run_that_stops_leaves_no_result_and_the_next_goes_on(photos, run, tmp
 
 
 def test_a_result_that_came_up_meanwhile_is_not_replaced(photos, run, tmp_path, monkeypatch):
-    from grande_gnn.cli import label_output
+    from grande_gnn.labelling import folder as label_output
 
     out, write = tmp_path / "out", label_output.write_problems
 
@@ -217,7 +217,7 @@ def test_a_report_on_another_drive_than_the_images_has_no_links(photos, run, tmp
     def other_drive(*_):
         raise ValueError("path is on mount 'D:', start on mount 'C:'")
 
-    monkeypatch.setattr("grande_gnn.cli.label_output.os.path.relpath", other_drive)
+    monkeypatch.setattr("grande_gnn.labelling.folder.os.path.relpath", other_drive)
     run(photos, "-o", tmp_path / "out", *FAST, "--paper")
     assert '"root":""' in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 

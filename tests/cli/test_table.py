@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from grande_gnn.cli import experiments as shared
+from grande_gnn.cli import experiment_options as shared
 from grande_gnn.cli import main
 
 FAST = ["--folds", "3", "--repeats", "1", "--epochs", "2", "--neighbors", "5", "--device", "cpu"]
@@ -109,7 +109,7 @@ def test_rows_of_a_run_that_measured_nothing_do_not_spoil_the_next(data, tmp_pat
 
 def test_failed_trials_are_counted_in_the_exit_status_of_a_figure(data, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
-    monkeypatch.setattr("grande_gnn.experiments.work.train", None)
+    monkeypatch.setattr("grande_gnn.experiments.measure.train", None)
     result = grande("figure", "sigma", "--data", data, "-o", tmp_path / "out", *FAST)
     assert result.exit_code == 1
     assert "66 trials failed" in result.stderr
@@ -120,7 +120,7 @@ def test_the_degree_figure_finds_the_images_or_says_that_it_does_not(data, tmp_p
     pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
     from PIL import Image
 
-    from grande_gnn.experiments.figures import degree
+    from grande_gnn.experiments.figures import figure_degree as degree
 
     names = [f"photos/{i}.png" for i in range(18)]
     save(data / "own" / "features_a.npz", files=np.array(names))
@@ -219,7 +219,7 @@ def test_changed_features_are_not_mixed_with_old_rows(data, tmp_path):
 
 
 def test_failed_trials_are_said_and_counted_in_the_exit_status(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("grande_gnn.experiments.work.train", None)
+    monkeypatch.setattr("grande_gnn.experiments.measure.train", None)
     result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *FAST)
     assert result.exit_code == 1
     assert "246 trials failed" in result.stderr

@@ -13,12 +13,12 @@ import pytest
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments.datasets import find_feature_sets, load_feature_set
-from grande_gnn.experiments.plan import Plan
 from grande_gnn.experiments.rows import RowStore
-from grande_gnn.experiments.run import run
-from grande_gnn.experiments.runners.cluster import RayRunner
 from grande_gnn.experiments.runners.local import LocalRunner
-from grande_gnn.experiments.tables.gains import gains_trials
+from grande_gnn.experiments.runners.ray_tasks import RayRunner
+from grande_gnn.experiments.schedule import run
+from grande_gnn.experiments.tables.table1_gains import gains_trials
+from grande_gnn.experiments.trials import Plan
 
 pytestmark = pytest.mark.cluster
 pytest.importorskip("ray", reason="the extra 'ray' is not installed")

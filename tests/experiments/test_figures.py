@@ -12,17 +12,17 @@ from grande_gnn.degree import grande_degree
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
 from grande_gnn.experiments.figures import write_figure
-from grande_gnn.experiments.figures.degree import (
+from grande_gnn.experiments.figures.figure_degree import (
     TEXT_WIDTH,
     degree_figure,
     edge_distances,
     pick_examples,
     work_out,
 )
-from grande_gnn.experiments.figures.sigma import COLUMN_WIDTH, sigma_figure, sigma_trials
-from grande_gnn.experiments.plan import Plan
+from grande_gnn.experiments.figures.figure_sigma import COLUMN_WIDTH, sigma_figure, sigma_trials
 from grande_gnn.experiments.rows import Row
-from grande_gnn.experiments.tables.evidence import Evidence
+from grande_gnn.experiments.tables.results import Evidence
+from grande_gnn.experiments.trials import Plan
 from grande_gnn.graph import Graph, reciprocal_knn_graph
 
 matplotlib = pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
-from grande_gnn.experiments.plan import Trial
 from grande_gnn.experiments.rows import Row, RowStore
+from grande_gnn.experiments.trials import Trial
 
 TRIAL = Trial(dataset="own", features="x", system="grande", sigma=0.1, folds=10, fold=0, repetition=0, seed=0)
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grande_gnn.experiments.plan import Trial
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.scores import Scores, collect, honest_sigmas, verdict
 from grande_gnn.experiments.statistics import Interval
+from grande_gnn.experiments.trials import Trial
 
 TRIAL = Trial(dataset="own", features="x", system="grande", sigma=0.2, folds=2, fold=0, repetition=0, seed=0)
 

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from grande_gnn.experiments.datasets import DATASETS, FeatureSet, LoadedSet
-from grande_gnn.experiments.plan import Plan
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.statistics import Interval
 from grande_gnn.experiments.tables import TABLES, Evidence, write_table
-from grande_gnn.experiments.tables.gains import gains_table, gains_trials
-from grande_gnn.experiments.tables.layout import (
+from grande_gnn.experiments.tables.table import (
     Gap,
     Number,
     Table,
@@ -27,8 +25,10 @@ from grande_gnn.experiments.tables.layout import (
     to_latex,
     to_markdown,
 )
-from grande_gnn.experiments.tables.neurons import neurons_table, neurons_trials
-from grande_gnn.experiments.tables.systems import pairs_table, systems_table, systems_trials
+from grande_gnn.experiments.tables.table1_gains import gains_table, gains_trials
+from grande_gnn.experiments.tables.table2_neurons import neurons_table, neurons_trials
+from grande_gnn.experiments.tables.table3_systems import pairs_table, systems_table, systems_trials
+from grande_gnn.experiments.trials import Plan
 
 PAPER = FeatureSet("flowers17", "resnet152", Path("a"))
 LITE = FeatureSet("flowers17", "lite0", Path("b"))

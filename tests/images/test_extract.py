@@ -14,9 +14,10 @@ import torch
 from PIL import Image
 
 from grande_gnn.errors import GrandeError, InvalidInputError
-from grande_gnn.images import Extraction, extract_features, find_images, load_extractor, pipeline
-from grande_gnn.images.extractors import Extractor
-from grande_gnn.images.fixed_batch import FixedBatch
+from grande_gnn.images import Extraction, extract_features, find_images, load_extractor
+from grande_gnn.images import workers as pipeline
+from grande_gnn.images.gpu import FixedBatch
+from grande_gnn.images.networks import Extractor
 
 Picture = Callable[..., Image.Image]
 needs_cuda = pytest.mark.skipif(
@@ -271,7 +272,7 @@ def test_saved_file(class_folders: Path, extractor: Extractor, tmp_path: Path) -
 
 
 def test_saving_in_blocks(tmp_path: Path) -> None:
-    from grande_gnn.images.features_file import write_features
+    from grande_gnn.internal.features_file import write_features
 
     features = np.random.default_rng(0).random((9001, 3), dtype=np.float32)
     files = [f"{'ä' * (i % 90)}{i}.jpg" for i in range(9001)]
@@ -284,7 +285,7 @@ def test_saving_in_blocks(tmp_path: Path) -> None:
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
-    from grande_gnn.images.features_file import write_features
+    from grande_gnn.internal.features_file import write_features
 
     def fails() -> object:
         yield np.zeros((1, 2), dtype=np.float32)

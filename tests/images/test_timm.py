@@ -10,8 +10,8 @@ import torch
 
 from grande_gnn.errors import MissingDependencyError
 from grande_gnn.images import load_extractor
-from grande_gnn.images.extractors import timm_models
-from grande_gnn.images.extractors.timm_models import _import_timm, create_network
+from grande_gnn.images.networks import timm_models
+from grande_gnn.images.networks.timm_models import _import_timm, create_network
 
 try:
     timm = _import_timm("resnet152")

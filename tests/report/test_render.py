@@ -11,7 +11,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from grande_gnn.report import Estimate, Problem, ReportContent, Suspicion, render_report, view, write_report
+from grande_gnn.report import Estimate, Problem, ReportContent, Suspicion, render_report, write_report
+from grande_gnn.report import page as page_module
 from grande_gnn.report.render import _percent, _short, _whole
 
 HOSTILE = [
@@ -150,19 +151,19 @@ def test_neighbours_leave_out_the_image_itself_and_gaps(make_content):
 
 def test_least_sure_come_first_and_given_labels_are_not_among_them(make_content):
     content = make_content()
-    lists = view._lists(content)
+    lists = page_module._lists(content)
     free = np.flatnonzero(~content.given & ~content.unreached)
     assert lists["unsure"] == free[np.argsort(content.confidence[free], kind="stable")][:60].tolist()
 
 
 def test_of_too_many_images_a_sample_is_shown_with_all_that_is_listed(make_content, monkeypatch):
-    monkeypatch.setattr(view, "MAX_IMAGES", 600)
+    monkeypatch.setattr(page_module, "MAX_IMAGES", 600)
     content = make_content(n=1000)
     asked = []
     text = render_report(content, lambda rows: asked.extend(rows) or [None] * len(rows))
     page = Page(text)
     data = json.loads(page.scripts["data"])
-    listed = {i for rows in view._lists(content).values() for i in rows}
+    listed = {i for rows in page_module._lists(content).values() for i in rows}
     assert len(data["files"]) == len(asked) == 600
     assert data["files"] == [content.files[i] for i in asked]
     assert listed <= set(asked)
@@ -197,7 +198,7 @@ def test_numbers_are_written_for_people():
 
 def test_calibration_error_is_the_weighted_gap(make_content):
     content = make_content()
-    assert view._calibration_error(content) == pytest.approx(0.05)
-    low, high = view.wilson_interval(1, 1)
+    assert page_module._calibration_error(content) == pytest.approx(0.05)
+    low, high = page_module.wilson_interval(1, 1)
     assert high == 1
     assert 0.2 < low < 0.21  # 1 / (1 + 1.96²)

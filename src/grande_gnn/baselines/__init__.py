@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from grande_gnn.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from grande_gnn.baselines.protocol import System
+    from grande_gnn.baselines.base import System
 
 __all__ = ["SYSTEMS", "SystemEntry", "find_system"]
 
@@ -51,7 +51,7 @@ class SystemEntry:
 def _graph(name: str, description: str, graph: str, degree: str, paper_column: str | None) -> SystemEntry:
     options = {"graph": graph, "degree": degree}
     return SystemEntry(
-        name, description, "graphs", "GraphNetwork", options, paper_column, models=("sgc", "appnp")
+        name, description, "graph_networks", "GraphNetwork", options, paper_column, models=("sgc", "appnp")
     )
 
 

@@ -30,10 +30,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, log_softmax, normalize, one_hot, softmax
 
 from grande_gnn.baselines.augment import centre_view, strong_view, weak_view
-from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.engine import resolve_device
 from grande_gnn.errors import FileFormatError, InvalidInputError, MissingDependencyError
-from grande_gnn.validation import UNLABELLED
+from grande_gnn.internal.validation import UNLABELLED
 
 __all__ = ["CoMatch", "lite0"]
 

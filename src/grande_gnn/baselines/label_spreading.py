@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.baselines import SYSTEMS
-from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.baselines.supervised import quiet_fit
-from grande_gnn.validation import UNLABELLED, check_choice
+from grande_gnn.internal.validation import UNLABELLED, check_choice
 
 __all__ = ["SECOND_STAGES", "SpreadThenClassify"]
 

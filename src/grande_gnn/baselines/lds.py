@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.engine import resolve_device
 from grande_gnn.graph import Graph, knn_edges, ranked_lists
-from grande_gnn.validation import UNLABELLED, check_choice
+from grande_gnn.internal.validation import UNLABELLED, check_choice
 
 __all__ = ["LDS", "AllPairs", "NearPairs", "split_labelled"]
 

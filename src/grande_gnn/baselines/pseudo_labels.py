@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grande_gnn.baselines.protocol import System, Transduction
+from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.baselines.supervised import quiet_fit
 
 __all__ = ["PseudoLabels"]

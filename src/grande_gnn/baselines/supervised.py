@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grande_gnn.baselines.protocol import System, Transduction
-from grande_gnn.validation import UNLABELLED
+from grande_gnn.baselines.base import System, Transduction
+from grande_gnn.internal.validation import UNLABELLED
 
 __all__ = ["KNN", "SVM", "LogReg", "MLPerceptron", "Supervised"]
 

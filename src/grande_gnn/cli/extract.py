@@ -67,9 +67,9 @@ def command(
     read are listed in a CSV beside the output.
     """
     from grande_gnn.errors import InvalidInputError
-    from grande_gnn.files import check_output
     from grande_gnn.images import RayRunner, extract_features, find_images, load_extractor, write_problems
-    from grande_gnn.images.pipeline import run_locally
+    from grande_gnn.images.workers import run_locally
+    from grande_gnn.internal.files import check_output
 
     check_output(output, overwrite)
     found = find_images(images, labels)

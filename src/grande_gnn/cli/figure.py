@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from grande_gnn.cli.experiments import data_options, gather, load_sets, make_plan, run_options
+from grande_gnn.cli.experiment_options import data_options, gather, load_sets, make_plan, run_options
 from grande_gnn.cli.options import device_option, graph_options, seed_option
 
 
@@ -27,7 +27,7 @@ def sigma(**options: Any) -> None:
     The rows are shared with `grande table 1` in the same OUT, so that neither trains them twice.
     """
     from grande_gnn.experiments.figures import write_figure
-    from grande_gnn.experiments.figures.sigma import sigma_figure, sigma_trials
+    from grande_gnn.experiments.figures.figure_sigma import sigma_figure, sigma_trials
 
     plan = make_plan(options)
     evidence = gather(plan, sigma_trials(plan), load_sets(plan), options)
@@ -57,13 +57,13 @@ def degree(**options: Any) -> None:
     """
     from grande_gnn.experiments.datasets import find_feature_sets, load_feature_set
     from grande_gnn.experiments.figures import write_figure
-    from grande_gnn.experiments.figures.degree import (
+    from grande_gnn.experiments.figures.figure_degree import (
         degree_figure,
         learned_distances,
         pick_examples,
         work_out,
     )
-    from grande_gnn.experiments.plan import Plan
+    from grande_gnn.experiments.trials import Plan
 
     names = ("graph", "normalize", "sigma", "folds", "seed")
     sigma = options["sigma"]
@@ -87,7 +87,7 @@ def degree(**options: Any) -> None:
 def _find_images(names: Sequence[str], folder: Path) -> list[Path]:
     """Where the images of those names are; says so where some are not found."""
     from grande_gnn.errors import FileFormatError
-    from grande_gnn.experiments.comparison import image_paths
+    from grande_gnn.experiments.compare import image_paths
 
     try:
         return [Path(path) for path in image_paths(names, folder)]

@@ -93,9 +93,9 @@ def _check_paper() -> None:
 
 def run(found: Any, output: Path, **options: Any) -> None:
     """Extract, label, write: everything after the folder was understood."""
-    from grande_gnn.cli.label_output import check_destination, write_results
     from grande_gnn.errors import InvalidInputError
     from grande_gnn.images import default_extractor
+    from grande_gnn.labelling.folder import check_destination, write_results
 
     check_destination(output, found.root, options)
     if options["reuse"] is None and not found.class_counts:
@@ -132,9 +132,9 @@ def _extract(found: Any, options: dict[str, Any]) -> Any:
 
 
 def _label(extraction: Any, options: dict[str, Any]) -> tuple[Any, Any]:
-    from grande_gnn.classifier import GrandeClassifier
-    from grande_gnn.labelling import label_features
-    from grande_gnn.selection import PAPER, Choice
+    from grande_gnn.classifier.estimator import GrandeClassifier
+    from grande_gnn.classifier.tuning import PAPER, Choice
+    from grande_gnn.labelling.result import label_features
 
     own = Choice(options["graph"], options["neighbors"], options["normalize"], options["sigma"])
     wanted = PAPER if options["paper"] else own
@@ -147,11 +147,11 @@ def _label(extraction: Any, options: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
-    from grande_gnn.classifier import GrandeClassifier
-    from grande_gnn.confidence import Calibration
+    from grande_gnn.classifier.estimator import GrandeClassifier
     from grande_gnn.errors import FileFormatError, InvalidInputError
     from grande_gnn.images import load_extractor
-    from grande_gnn.labelling import label_new_features
+    from grande_gnn.labelling.confidence import Calibration
+    from grande_gnn.labelling.result import label_new_features
 
     try:
         earlier = json.loads((options["reuse"] / "settings.json").read_text(encoding="utf-8"))
@@ -175,7 +175,8 @@ def _reuse(found: Any, options: dict[str, Any]) -> tuple[Any, Any, Any, dict[str
 def _write_template(path: Path, extraction: Any, options: dict[str, Any]) -> None:
     from grande_gnn.engine import resolve_device
     from grande_gnn.graph import ranked_lists
-    from grande_gnn.images import labelling_order, write_template
+    from grande_gnn.labelling.suggest import labelling_order
+    from grande_gnn.labelling.template import write_template
 
     device = str(resolve_device(options["device"]))
     order = labelling_order(ranked_lists(extraction.features(), 40, device=device))

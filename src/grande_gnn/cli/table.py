@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from grande_gnn.cli.experiments import data_options, gather, load_sets, make_plan, run_options
+from grande_gnn.cli.experiment_options import data_options, gather, load_sets, make_plan, run_options
 
 
 @click.command("table")
@@ -34,7 +34,7 @@ def command(number: str, **options: Any) -> None:
     beside ours. A run that was stopped goes on where it was when it is started again.
     """
     from grande_gnn.experiments.tables import TABLES, write_table
-    from grande_gnn.experiments.tables.layout import to_markdown
+    from grande_gnn.experiments.tables.table import to_markdown
 
     table = TABLES[int(number)]
     plan = make_plan(

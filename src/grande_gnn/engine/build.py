@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from grande_gnn.engine.cpu.degrees import build_degree
+from grande_gnn.engine.cpu.diffusion import TorchFlow
+from grande_gnn.engine.cpu.kernels import TorchKernels
+from grande_gnn.engine.cpu.models import Diffusion, FixedSGC, Model
+from grande_gnn.engine.cpu.transform import LONGEST_RUN, Head, Inputs, LinearHead, MLPHead, runs_of
 from grande_gnn.engine.cuda import cuda_model, fused_kernels_serve
-from grande_gnn.engine.degrees import build_degree
-from grande_gnn.engine.flow import TorchFlow
-from grande_gnn.engine.heads import LONGEST_RUN, Head, Inputs, LinearHead, MLPHead, runs_of
-from grande_gnn.engine.kernels import TorchKernels
-from grande_gnn.engine.labelled import LabelledRows
-from grande_gnn.engine.models import Diffusion, FixedSGC, Model
-from grande_gnn.engine.plan import Replica, Settings
+from grande_gnn.engine.loss import LabelledRows
+from grande_gnn.engine.replica import Replica, Settings
 from grande_gnn.graph import Graph
 
 __all__ = ["build_model", "is_fixed"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from grande_gnn.engine import control_group
-from grande_gnn.engine.heads import LONGEST_RUN
-from grande_gnn.engine.kernels import GATHERED_BYTES
-from grande_gnn.engine.plan import Settings
+from grande_gnn.engine.cpu.kernels import GATHERED_BYTES
+from grande_gnn.engine.cpu.transform import LONGEST_RUN
+from grande_gnn.engine.replica import Settings
 from grande_gnn.errors import NotEnoughMemoryError
 
 __all__ = ["Sizes", "available_memory", "predicted_bytes", "replicas_that_fit"]

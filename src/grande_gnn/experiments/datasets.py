@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
-from grande_gnn.files import load_features
-from grande_gnn.validation import UNLABELLED, encode_labels
+from grande_gnn.internal.files import load_features
+from grande_gnn.internal.validation import UNLABELLED, encode_labels
 
 __all__ = ["DATASETS", "Dataset", "FeatureSet", "LoadedSet", "find_feature_sets", "load_feature_set"]
 

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
-from grande_gnn.experiments.plan import DataName, Trial
+from grande_gnn.experiments.trials import DataName, Trial
 
 __all__ = ["Row", "RowStore"]
 

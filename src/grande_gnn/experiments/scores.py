@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grande_gnn.experiments.plan import DEFAULT_SIGMA, Trial
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.statistics import Interval, std_between_repetitions
+from grande_gnn.experiments.trials import DEFAULT_SIGMA, Trial
 
 __all__ = ["Scores", "collect", "honest_sigmas", "verdict"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.baselines import SYSTEMS, find_system
-from grande_gnn.baselines.graphs import BUILDERS
+from grande_gnn.baselines.graph_networks import BUILDERS
 from grande_gnn.experiments.datasets import FeatureSet
-from grande_gnn.experiments.plan import GRANDE, Plan, Trial
+from grande_gnn.experiments.trials import GRANDE, Plan, Trial
 from grande_gnn.graph import Graph, build_graph
 
 __all__ = ["FEATURE_SYSTEMS", "chosen", "graph_of", "make_system", "system_trials", "title_of"]

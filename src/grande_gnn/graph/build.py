@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph.graph import Graph
+from grande_gnn.graph.kinds import GRAPHS, list_length
 from grande_gnn.graph.neighbors import ranked_lists
-from grande_gnn.graph.registry import GRAPHS, list_length
-from grande_gnn.validation import check_choice, check_integer, check_lists
+from grande_gnn.internal.validation import check_choice, check_integer, check_lists
 
 __all__ = ["build_graph"]
 

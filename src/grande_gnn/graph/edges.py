@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.graph.graph import Graph
 from grande_gnn.graph.neighbors import ranked_lists
-from grande_gnn.validation import check_integer, check_lists
+from grande_gnn.internal.validation import check_integer, check_lists
 
 __all__ = ["knn_edges", "knn_graph", "reciprocal_edges", "reciprocal_knn_graph"]
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.validation import check_integer
+from grande_gnn.internal.validation import check_integer
 
 __all__ = ["Graph"]
 

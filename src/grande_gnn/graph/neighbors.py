@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.precision import float32_products
-from grande_gnn.validation import check_choice, check_features, check_integer
+from grande_gnn.internal.device import float32_products
+from grande_gnn.internal.validation import check_choice, check_features, check_integer
 
 __all__ = ["pair_distances", "ranked_lists"]
 

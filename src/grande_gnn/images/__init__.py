@@ -6,15 +6,13 @@
 """
 
 from grande_gnn.images.extract import Extraction, extract_features
-from grande_gnn.images.extractors import EXTRACTORS, Extractor, default_extractor, load_extractor
 from grande_gnn.images.find import ImageSet, find_images
-from grande_gnn.images.order import labelling_order
+from grande_gnn.images.networks import EXTRACTORS, Extractor, default_extractor, load_extractor
 from grande_gnn.images.problems import Problem, write_problems
-from grande_gnn.images.ray_runner import RayRunner
+from grande_gnn.images.ray import RayRunner
 from grande_gnn.images.read import read_image
 from grande_gnn.images.store import FeatureStore, default_store_folder
 from grande_gnn.images.summary import summarise
-from grande_gnn.images.template import write_template
 from grande_gnn.images.thumbnail import read_thumbnail
 
 __all__ = [
@@ -29,11 +27,9 @@ __all__ = [
     "default_store_folder",
     "extract_features",
     "find_images",
-    "labelling_order",
     "load_extractor",
     "read_image",
     "read_thumbnail",
     "summarise",
     "write_problems",
-    "write_template",
 ]

@@ -17,14 +17,14 @@ from PIL import Image
 from tqdm import tqdm
 
 from grande_gnn.errors import FileFormatError
-from grande_gnn.images.extractors import Extractor
-from grande_gnn.images.features_file import write_features
 from grande_gnn.images.find import ImageSet
-from grande_gnn.images.pipeline import Batch, Runner, run_locally
+from grande_gnn.images.networks import Extractor
 from grande_gnn.images.problems import Problem
 from grande_gnn.images.store import FeatureStore, FileState, StoredImage
 from grande_gnn.images.thumbnail import read_thumbnail
-from grande_gnn.validation import check_integer
+from grande_gnn.images.workers import Batch, Runner, run_locally
+from grande_gnn.internal.features_file import write_features
+from grande_gnn.internal.validation import check_integer
 
 __all__ = ["Extraction", "extract_features"]
 

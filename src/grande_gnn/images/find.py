@@ -1,6 +1,6 @@
 """Find images and their labels in a folder.
 
-Labels come from a CSV (see :mod:`~grande_gnn.images.label_csv`) or, without one, from class folders::
+Labels come from a CSV (see :mod:`~grande_gnn.images.labels_csv`) or, without one, from class folders::
 
     root/<class>/....jpg                 labelled
     root/....jpg, root/unlabeled/....jpg unlabelled
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.images.label_csv import has_label_columns, read_label_csv
+from grande_gnn.images.labels_csv import has_label_columns, read_label_csv
 from grande_gnn.images.problems import Problem
 from grande_gnn.images.walk import walk
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grande_gnn.images.csv_file import write_csv
+from grande_gnn.internal.csv_file import write_csv
 
 __all__ = ["Problem", "count_problems", "write_problems"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from grande_gnn.images.preprocess import centre_box
 from grande_gnn.images.read import read_image
-from grande_gnn.images.transform import centre_box
 
 __all__ = ["THUMBNAIL_SIZE", "read_thumbnail", "thumbnail_jpeg"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.validation import check_features
+from grande_gnn.internal.validation import check_features
 
 __all__ = ["CalibrationBin", "Estimate", "Problem", "ReportContent", "Suspicion"]
 

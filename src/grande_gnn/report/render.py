@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from grande_gnn import __version__
-from grande_gnn.files import write_atomically
+from grande_gnn.internal.files import write_atomically
 from grande_gnn.report.content import ReportContent
+from grande_gnn.report.page import build_page
 from grande_gnn.report.sprites import Sheets, sprite_sheets
-from grande_gnn.report.view import build_page
 
 __all__ = ["Thumbnails", "render_report", "write_report"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.validation import check_integer
+from grande_gnn.internal.validation import check_integer
 
 __all__ = ["Sheets", "sprite_sheets"]
 

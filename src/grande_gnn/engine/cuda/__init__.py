@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from grande_gnn.engine.flow import Flow
-from grande_gnn.engine.heads import Head, runs_of
-from grande_gnn.engine.labelled import LabelledRows
-from grande_gnn.engine.models import Model
-from grande_gnn.engine.plan import Replica, Settings
+from grande_gnn.engine.cpu.diffusion import Flow
+from grande_gnn.engine.cpu.models import Model
+from grande_gnn.engine.cpu.transform import Head, runs_of
+from grande_gnn.engine.loss import LabelledRows
+from grande_gnn.engine.replica import Replica, Settings
 from grande_gnn.graph import Graph
 
 __all__ = ["cuda_flow", "cuda_head", "cuda_model", "fused_kernels_serve", "loss_scale"]
@@ -53,7 +53,7 @@ def cuda_model(
 
 def cuda_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
     """The head of a batch: linear for SGC or ``hidden=None``, else two layers."""
-    from grande_gnn.engine.cuda.head import CudaInputs, TritonLinearHead, TritonMLPHead
+    from grande_gnn.engine.cuda.transform import CudaInputs, TritonLinearHead, TritonMLPHead
 
     runs = runs_of(replicas, settings, len(replicas))
     hidden = replicas[0].width(settings)
@@ -67,6 +67,6 @@ def cuda_flow(
     graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings, device: torch.device
 ) -> Flow:
     """The diffusion of a batch."""
-    from grande_gnn.engine.cuda.flow import TritonFlow
+    from grande_gnn.engine.cuda.diffusion import TritonFlow
 
     return TritonFlow(graph, replicas, n_classes, settings, device)

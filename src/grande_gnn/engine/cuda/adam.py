@@ -9,8 +9,8 @@ import torch
 import triton
 from torch import Tensor
 
-from grande_gnn.engine.cuda.adam_kernel import adam
-from grande_gnn.engine.plan import Settings
+from grande_gnn.engine.cuda.kernels.adam_kernel import adam
+from grande_gnn.engine.replica import Settings
 
 __all__ = ["Trained", "TritonAdam"]
 

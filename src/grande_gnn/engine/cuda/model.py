@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from grande_gnn.engine.cpu.diffusion import Flow
+from grande_gnn.engine.cpu.models import Diffusion
+from grande_gnn.engine.cpu.transform import Head
 from grande_gnn.engine.cuda.adam import Trained, TritonAdam
-from grande_gnn.engine.cuda.head import TritonMLPHead
-from grande_gnn.engine.flow import Flow
-from grande_gnn.engine.heads import Head
-from grande_gnn.engine.labelled import LabelledRows
-from grande_gnn.engine.models import Diffusion
-from grande_gnn.engine.plan import Settings
+from grande_gnn.engine.cuda.transform import TritonMLPHead
+from grande_gnn.engine.loss import LabelledRows
+from grande_gnn.engine.replica import Settings
 
 __all__ = ["TritonDiffusion"]
 

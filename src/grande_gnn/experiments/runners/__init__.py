@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from grande_gnn.experiments.plan import Batch, DataName
+from grande_gnn.experiments.measure import Material
 from grande_gnn.experiments.rows import Row
-from grande_gnn.experiments.work import Material
+from grande_gnn.experiments.trials import Batch, DataName
 
 __all__ = ["Materials", "OnProgress", "Runner"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from grande_gnn.engine import resolve_device
 from grande_gnn.errors import GrandeError
-from grande_gnn.experiments.plan import Batch
+from grande_gnn.experiments.measure import Material, work
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.runners import Materials, OnProgress
-from grande_gnn.experiments.work import Material, work
+from grande_gnn.experiments.trials import Batch
 
 __all__ = ["LocalRunner"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
-from grande_gnn.experiments.plan import Plan, Trial
-from grande_gnn.experiments.tables.evidence import Evidence
-from grande_gnn.experiments.tables.gains import gains_table, gains_trials, without_uncut
-from grande_gnn.experiments.tables.layout import Table, to_csv, to_latex, to_markdown
-from grande_gnn.experiments.tables.neurons import NEURONS, neurons_table, neurons_trials
-from grande_gnn.experiments.tables.systems import pairs_table, systems_table, systems_trials
+from grande_gnn.experiments.tables.results import Evidence
+from grande_gnn.experiments.tables.table import Table, to_csv, to_latex, to_markdown
+from grande_gnn.experiments.tables.table1_gains import gains_table, gains_trials, without_uncut
+from grande_gnn.experiments.tables.table2_neurons import NEURONS, neurons_table, neurons_trials
+from grande_gnn.experiments.tables.table3_systems import pairs_table, systems_table, systems_trials
+from grande_gnn.experiments.trials import Plan, Trial
 
 __all__ = ["NEURONS", "TABLES", "Evidence", "TablePlan", "write_table"]
 

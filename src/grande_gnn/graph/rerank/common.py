@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.validation import check_lists
+from grande_gnn.internal.validation import check_lists
 
 __all__ = ["entries_at", "list_matrix", "normalise_ranks", "product_at", "row_blocks", "settle", "sort_lists"]
 

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.graph.rerank.common import list_matrix, normalise_ranks, row_blocks, settle
-from grande_gnn.validation import check_choice, check_integer
+from grande_gnn.internal.validation import check_choice, check_integer
 
 __all__ = ["lhrr"]
 

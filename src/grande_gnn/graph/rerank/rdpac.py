@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.graph.rerank.common import list_matrix, normalise_ranks, product_at, sort_lists
-from grande_gnn.validation import check_integer, check_lists, check_real
+from grande_gnn.internal.validation import check_integer, check_lists, check_real
 
 __all__ = ["rdpac"]
 

@@ -1,0 +1,78 @@
+"""The one protocol of every compared system: features and a few labels in, a label for every sample out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.validation import check_features, encode_labels
+
+__all__ = ["System", "Transduction"]
+
+
+class Transduction(NamedTuple):
+    """What a system says about every sample: its class code, and whether any label reached it."""
+
+    codes: NDArray[np.int64]
+    reached: NDArray[np.bool_]
+
+
+class System(BaseEstimator, ABC):
+    """A transductive classifier in scikit-learn's manner.
+
+    A subclass stores its constructor arguments unchanged and writes :meth:`_transduce`; one that can share
+    work between folds (the graph, a batch of trainings) also overrides :meth:`_transduce_folds`. A system
+    that uses chance has a ``random_state``; one without it gives the same answer every time.
+
+    Attributes
+    ----------
+    classes_ : the class names, sorted.
+    transduction_ : the label of every sample in class names, the labelled ones included: what the system
+        says, which need not be what it was told.
+    reached_ : False where no label had a way to that sample, so that its label is a guess.
+    """
+
+    classes_: NDArray[Any]
+    transduction_: NDArray[Any]
+    reached_: NDArray[np.bool_]
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Label every row of ``X``; ``y`` has ``-1``, ``None``, NaN or ``""`` where the label is unknown."""
+        samples = self._check_samples(X)
+        codes, self.classes_ = encode_labels(y, len(samples))
+        result = self._transduce(samples, codes)
+        self.transduction_ = self.classes_[result.codes]
+        self.reached_ = result.reached
+        return self
+
+    def transduce_folds(self, X: ArrayLike, folds: ArrayLike) -> list[Transduction]:
+        """One transduction for each row of ``folds``: codes of one set of classes, -1 = unlabelled."""
+        samples = self._check_samples(X)
+        codes = np.asarray(folds)
+        if codes.ndim != 2 or codes.dtype.kind not in "iu" or codes.shape[1] != len(samples):
+            raise InvalidInputError(
+                f"folds must be an integer matrix, a row a fold and a column a sample, {len(samples)} here; "
+                f"got shape {codes.shape}, dtype {codes.dtype}"
+            )
+        if (codes.max(axis=1) < 0).any():
+            raise InvalidInputError(
+                "every fold needs a labelled sample; "
+                f"got none in fold {int(np.flatnonzero(codes.max(axis=1) < 0)[0])}"
+            )
+        return self._transduce_folds(samples, codes.astype(np.int64))
+
+    def _check_samples(self, X: Any) -> Any:
+        """What ``X`` must be: a matrix of features, unless a subclass works on something else."""
+        return check_features(X)
+
+    @abstractmethod
+    def _transduce(self, X: Any, codes: NDArray[np.int64]) -> Transduction:
+        """Answer for one set of labels: codes from 0, -1 = unlabelled; a code in between may be absent."""
+
+    def _transduce_folds(self, X: Any, folds: NDArray[np.int64]) -> list[Transduction]:
+        return [self._transduce(X, codes) for codes in folds]

@@ -1,0 +1,1 @@
+"""The engine in plain torch: on the CPU, and on any device as the reference."""

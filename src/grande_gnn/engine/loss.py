@@ -1,0 +1,42 @@
+"""The labelled samples of all replicas, and the loss on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grande_gnn.engine.replica import Replica
+
+__all__ = ["LabelledRows"]
+
+
+class LabelledRows:
+    """The labelled samples of all replicas as one flat list of (replica, row, class)."""
+
+    def __init__(self, replicas: Sequence[Replica], device: torch.device) -> None:
+        found = [np.flatnonzero(r.labels >= 0) for r in replicas]
+        sizes = np.array([len(f) for f in found])
+        targets = np.concatenate([r.labels[f] for r, f in zip(replicas, found, strict=True)])
+        self.replica = torch.from_numpy(np.repeat(np.arange(len(replicas)), sizes)).to(device)
+        self.row = torch.from_numpy(np.concatenate(found)).to(device)
+        self.target = torch.from_numpy(targets).to(device)
+        self.weight = torch.from_numpy(np.repeat(1 / sizes, sizes).astype(np.float32)).to(device)
+        self._each = torch.arange(len(targets), device=device)
+
+    def gather(self, Z: Tensor) -> Tensor:
+        """The rows of (R, n, c) logits that are labelled."""
+        return Z[self.replica, self.row]
+
+    def scatter(self, values: Tensor, out: Tensor) -> Tensor:
+        """Put one row a labelled sample into (R, n, c)."""
+        out[self.replica, self.row] = values
+        return out
+
+    def loss_gradient(self, logits: Tensor) -> Tensor:
+        """Gradient of the mean cross-entropy of each replica, summed: (softmax − one-hot)/n_labelled."""
+        gradient = logits.softmax(1)
+        gradient[self._each, self.target] -= 1
+        return gradient.mul_(self.weight[:, None])

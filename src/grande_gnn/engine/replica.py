@@ -1,0 +1,115 @@
+"""What to train: one :class:`Replica` a training, :class:`Settings` for what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import Graph
+from grande_gnn.internal.validation import check_choice, check_integer, check_real, check_sigma
+
+__all__ = ["DegreeFunction", "DegreeSpec", "Outcome", "Replica", "Settings"]
+
+DegreeFunction = Callable[[Tensor, Graph], Tensor]
+"""Any differentiable function (h: n × c, graph) → degree of each node."""
+
+DegreeSpec = str | float | DegreeFunction
+"""``"centrality"``, a σ > 0 for the GRaNDe degree, or a :data:`DegreeFunction`."""
+
+N_HOPS = {"sgc": 2, "appnp": 10}
+"""The authors' K: PyTorch Geometric's benchmark settings of the two models."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all replicas of one call share. The defaults are the authors' (``docs/deviations.md``)."""
+
+    model: str = "appnp"
+    n_hops: int | None = None  # None: 2 for SGC, 10 for APPNP
+    alpha: float = 0.1  # return probability of APPNP; SGC has none
+    dropout: float = 0.5  # on the input and the hidden layer of APPNP; SGC has none
+    weight_decay: float = 5e-4  # on all parameters, biases too
+    epochs: int = 200  # no early stopping: the last epoch counts
+    lr: float = 1e-3  # 1e-2 on CUB200
+    detach: bool = False  # True stops the gradient at the degree
+    device: str = "auto"  # CUDA where there is one
+    precision: str = "tf32"  # of CUDA's products; "highest" is float32, "half" keeps large arrays in float16
+    memory_limit: int | None = None  # bytes; None: most of what is free
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.model, N_HOPS, name="model")
+        if self.n_hops is not None:
+            check_integer(self.n_hops, name="n_hops", low=0)
+        check_real(self.alpha, name="alpha", low=0.0, high=1.0)
+        if not 0 <= check_real(self.dropout, name="dropout") < 1:
+            raise InvalidInputError(f"dropout must be a probability in [0, 1); got {self.dropout!r}")
+        check_real(self.weight_decay, name="weight_decay", low=0.0)
+        check_integer(self.epochs, name="epochs", low=0)
+        check_real(self.lr, name="lr", low=0.0, open_low=True)
+        check_choice(str(self.device).split(":")[0], ("auto", "cpu", "cuda"), name="device")
+        check_choice(self.precision, ("tf32", "highest", "half"), name="precision")
+        if self.memory_limit is not None:
+            check_integer(self.memory_limit, name="memory_limit", low=1)
+        check_integer(self.seed, name="seed", low=0)
+
+    @property
+    def hops(self) -> int:
+        """K, with the model's own default."""
+        return N_HOPS[self.model] if self.n_hops is None else self.n_hops
+
+    @property
+    def teleport(self) -> float:
+        """α of the propagation: SGC is APPNP without return."""
+        return self.alpha if self.model == "appnp" else 0.0
+
+    @property
+    def drop(self) -> float:
+        """Dropout of the head: SGC has none."""
+        return self.dropout if self.model == "appnp" else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Replica:
+    """One training: which samples are labelled, with which degree, from which random numbers.
+
+    ``labels`` holds a class code for each sample, −1 where it is unknown. Initial weights depend on
+    (seed, repetition, fold); dropout on (seed, repetition, epoch), so that degrees and σ's of one fold
+    and repetition are compared on common random numbers.
+    """
+
+    labels: NDArray[np.int64]
+    degree: DegreeSpec = 0.2
+    repetition: int = 0
+    fold: int = 0
+    hidden: int | None = 256  # None: one linear layer; SGC is always linear
+
+    def __post_init__(self) -> None:
+        if isinstance(self.degree, str):
+            check_choice(self.degree, ("centrality",), name="degree")
+        elif not callable(self.degree):
+            check_sigma(self.degree)
+        check_integer(self.repetition, name="repetition")
+        check_integer(self.fold, name="fold")
+        if self.hidden is not None:
+            check_integer(self.hidden, name="hidden", low=1)
+
+    def width(self, settings: Settings) -> int | None:
+        """Units of the hidden layer of a training with these settings; ``None`` if it has one linear layer."""
+        return None if settings.model == "sgc" else self.hidden
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one training gave; everything but the predictions only when asked for."""
+
+    predictions: NDArray[np.int64]
+    logits: NDArray[np.float32] | None = None
+    head_output: NDArray[np.float32] | None = None  # H⁽⁰⁾ without dropout; for SGC with centrality the logits
+    degree: NDArray[np.float32] | None = None
+    parameters: dict[str, NDArray[np.float32]] | None = None

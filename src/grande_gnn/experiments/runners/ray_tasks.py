@@ -1,0 +1,60 @@
+"""A Ray cluster: features and graphs go into the object store once, batches are tasks, lost ones are retried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grande_gnn.errors import GrandeError
+from grande_gnn.experiments.measure import work
+from grande_gnn.experiments.rows import Row
+from grande_gnn.experiments.runners import Materials, OnProgress
+from grande_gnn.experiments.trials import Batch
+from grande_gnn.internal.cluster import joined_cluster
+
+__all__ = ["RayRunner"]
+
+
+@dataclass(frozen=True)
+class RayRunner:
+    """Tasks of one core each (one GPU each with ``device="cuda"``) on the cluster at ``address``.
+
+    Without an address a cluster of this machine alone is started, and stopped at the end. The machines of a
+    cluster need the same version of this package; files are read here only.
+    """
+
+    address: str | None = None
+    device: str = "cpu"
+    retries: int = 5
+    """How often Ray runs a task again whose worker or node was lost."""
+
+    @property
+    def cuda(self) -> bool:
+        """Whether a task gets a GPU of the cluster."""
+        return self.device == "cuda"
+
+    def run(
+        self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
+    ) -> Iterator[tuple[Batch, list[Row]]]:
+        """Train all batches."""
+        with joined_cluster(self.address) as ray:
+            # An object is copied to a node once and shared by all workers there.
+            stored = {name: ray.put(material) for name, material in materials.items()}
+            task = ray.remote(num_cpus=1, num_gpus=int(self.cuda), max_retries=self.retries)(work)
+            pending = {task.remote(stored[batch.data], batch, self.device): batch for batch in batches}
+            while pending:
+                ready, _ = ray.wait(list(pending))
+                batch = pending.pop(ready[0])
+                rows = self._fetch(ray, ready[0])
+                on_progress(batch, len(rows), sum(row.seconds for row in rows))
+                yield batch, rows
+
+    def _fetch(self, ray: Any, reference: Any) -> list[Row]:
+        try:
+            return ray.get(reference)
+        except ray.exceptions.RayError as error:
+            raise GrandeError(
+                f"a task failed {self.retries + 1} times on the cluster; run again, finished trials are kept; "
+                f"got {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            ) from error

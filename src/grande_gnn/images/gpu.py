@@ -1,0 +1,72 @@
+"""A network on batches of one fixed size; on CUDA recorded once and replayed, which leaves the processor to the decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from grande_gnn.images.networks import Extractor
+
+__all__ = ["FixedBatch"]
+
+Answer = Callable[[], NDArray[np.float32]]
+
+
+class FixedBatch:
+    """Features of up to ``size`` images, always computed for ``size``, so that they do not depend on the batch."""
+
+    def __init__(self, extractor: Extractor, device: torch.device, size: int) -> None:
+        side = extractor.preprocess.size
+        self._extractor = extractor
+        self._pixels = torch.zeros(size, side, side, 3, dtype=torch.uint8, device=device)
+        self._graph = self._record() if device.type == "cuda" else None
+
+    def _record(self) -> torch.cuda.CUDAGraph | None:
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):
+            self._extractor(self._pixels)  # libraries choose their kernels
+            if self._waits():
+                return None
+        torch.cuda.current_stream().wait_stream(beside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._features = self._extractor(self._pixels)
+        return graph
+
+    def _waits(self) -> bool:
+        """Whether the network waits for the GPU in between, and so cannot be recorded."""
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            self._extractor(self._pixels)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError:
+            return True
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+        return False
+
+    def start(self, pixels: torch.Tensor) -> Answer:
+        """Begin with these images; the answer waits for their features and for nothing that began later."""
+        self._pixels[: len(pixels)].copy_(pixels, non_blocking=True)
+        if self._graph is None:
+            features = self._extractor(self._pixels)
+        else:
+            self._graph.replay()
+            features = self._features
+        fetched = features[: len(pixels)].to("cpu", non_blocking=True)
+        if not features.is_cuda:
+            return fetched.numpy
+        finished = torch.cuda.Event(blocking=True)  # sleeps while it waits: every core is decoding
+        finished.record()
+
+        def answer() -> NDArray[np.float32]:
+            finished.synchronize()
+            return fetched.numpy()
+
+        return answer

@@ -1,0 +1,1 @@
+"""Plumbing that every room may use and no user needs: checks, files, devices, a Ray cluster."""

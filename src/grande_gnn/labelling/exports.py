@@ -1,0 +1,80 @@
+"""Handing the labels on: Label Studio tasks, and copies in class folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+from grande_gnn.errors import OutputExistsError
+from grande_gnn.internal.files import write_atomically
+from grande_gnn.labelling.result import Labelling
+
+__all__ = ["check_copies", "copy_to_class_folders", "write_label_studio"]
+
+
+def write_label_studio(path: str | Path, result: Labelling, root: Path) -> None:
+    """Tasks for Label Studio with our labels as scored predictions.
+
+    Images are named for its local storage: set ``LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT=/`` and the labelling
+    interface to an ``<Image name="image" value="$image"/>`` with ``<Choices name="label" toName="image">``.
+    """
+    tasks = []
+    for file, label, confidence, given in zip(
+        result.files, result.labels, result.confidence, result.given, strict=True
+    ):
+        place = str((root / file).resolve()).lstrip("/")
+        choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [label]}}
+        task: dict[str, object] = {
+            "data": {"image": f"/data/local-files/?d={quote(os.fsencode(place))}", "file": file}
+        }
+        if given:
+            task["annotations"] = [{"result": [choice]}]
+        task["predictions"] = [
+            {"model_version": "grande", "score": round(float(confidence), 4), "result": [choice]}
+        ]
+        tasks.append(task)
+    text = json.dumps(tasks, indent=1)
+    write_atomically(path, lambda out: out.write(text.encode("utf-8")))
+
+
+def check_copies(folder: str | Path) -> Path:
+    """Refuse a place for the copies that has files already."""
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise OutputExistsError(
+            f"the folder for the copies must be new or empty: name another; got {target}, which has files"
+        )
+    return target
+
+
+def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
+    """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused.
+
+    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number.
+    """
+    target = check_copies(folder)
+    taken: set[str] = set()
+    for file, label in zip(result.files, result.labels, strict=True):
+        name = Path(file.replace("/", "_"))
+        place, number = target / folder_name(label) / name, 1
+        while str(place).casefold() in taken:
+            number += 1
+            place = place.with_name(f"{name.stem}_{number}{name.suffix}")
+        taken.add(str(place).casefold())
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / file, place)
+    return len(result.files)
+
+
+def folder_name(label: str) -> str:
+    """A label as the name of a folder: no separators, no leading dot.
+
+    >>> folder_name("../a/b")
+    '_.._a_b'
+    """
+    name = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", label).strip() or "_"
+    return f"_{name}" if name.startswith(".") else name

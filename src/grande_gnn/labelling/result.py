@@ -1,0 +1,241 @@
+"""From features and a few labels to a label, a confidence and flags for every image.
+
+The rows of ``predictions.csv``: a given label is kept, and its confidence is what a model that did not know
+it thinks of it; every other image gets the most probable class with its calibrated probability. The runner-up is the
+most probable other class and the margin the difference to it, below 0 where a given label is contradicted.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.classifier.new_samples import distances_to, last_listed_distance, softmax
+from grande_gnn.classifier.tuning import HeldOut, held_out_folds, hold_out
+from grande_gnn.engine import Replica, resolve_device, train
+from grande_gnn.graph import ranked_lists
+from grande_gnn.internal.files import write_atomically
+from grande_gnn.internal.validation import encode_labels
+from grande_gnn.labelling.confidence import (
+    AccuracyEstimate,
+    Calibration,
+    estimate_accuracy,
+    fit_offset,
+    fit_temperature,
+    outlier_limit,
+    reliability_bins,
+    suspicious_labels,
+    wilson_interval,
+)
+
+__all__ = ["COLUMNS", "Labelling", "label_features", "label_new_features", "write_predictions"]
+
+COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
+"""The columns of ``predictions.csv``."""
+
+ENOUGH_LABELS = 4
+"""Labels of the smallest class from which halves of the labels speak for all (docs/confidence.md)."""
+
+NEAR = 5
+"""An image is far from everything when even its fifth neighbour is far."""
+
+
+@dataclass(eq=False)
+class Labelling:
+    """The answer for every image, in the order of ``files``."""
+
+    files: list[str]
+    labels: list[str]
+    confidence: NDArray[np.float64]
+    runner_up: list[str]
+    margin: NDArray[np.float64]
+    given: list[str]
+    unreached: NDArray[np.bool_]
+    out_of_distribution: NDArray[np.bool_]
+    suspicions: list[tuple[int, str, float]] = field(
+        default_factory=list
+    )  # (row, suggested label, confidence)
+    accuracy: AccuracyEstimate | None = None
+    class_accuracy: dict[str, AccuracyEstimate] = field(default_factory=dict)
+    bins: list[tuple[float, float, int, float, float]] = field(default_factory=list)
+    calibration: Calibration = field(default_factory=Calibration)
+    note: str = ""
+
+    def flags(self) -> list[str]:
+        """The flags of each image, separated by spaces."""
+        marks: list[list[str]] = [[] for _ in self.files]
+        for name, marked in (
+            ("unreached", self.unreached),
+            ("out_of_distribution", self.out_of_distribution),
+        ):
+            for i in np.flatnonzero(marked):
+                marks[i].append(name)
+        for row, _, _ in self.suspicions:
+            marks[row].append("suspicious_label")
+        return [" ".join(names) for names in marks]
+
+
+def label_features(
+    features: NDArray[np.float32], files: Sequence[str], given: Sequence[str], clf: GrandeClassifier
+) -> Labelling:
+    """Fit ``clf`` and say how sure it is. ``given`` has one label an image, ``""`` where there is none."""
+    clf.fit(features, list(given))
+    codes, _ = encode_labels(list(given))
+    given = [label if code >= 0 else "" for label, code in zip(given, codes, strict=True)]  # blanks are none
+    held_out = clf.selection_.held_out if clf.selection_ is not None else _held_out(clf, features, codes)
+    if held_out is None:
+        result = _answers(clf.label_distributions_, clf, list(files), given)
+        result.note = _why_unchecked(codes)
+    else:
+        by_temperature = Calibration(fit_temperature(held_out))
+        unsure = clf.label_distributions_[codes < 0]
+        accuracy, calibration = None, by_temperature
+        if len(unsure):
+            confidence = float(by_temperature.probabilities(unsure).max(axis=1).mean())
+            agreement = _agreement_of_halves(clf, features, codes)
+            accuracy = estimate_accuracy(confidence, agreement, len(held_out.rows))
+            calibration = fit_offset(by_temperature.temperature, unsure, accuracy.value)
+        known = by_temperature.probabilities(softmax(held_out.logits))
+        probabilities = calibration.probabilities(clf.label_distributions_)
+        probabilities[held_out.rows] = known
+        result = _answers(probabilities, clf, list(files), given)
+        result.accuracy, result.calibration = accuracy, calibration
+        names = clf.classes_.astype(str)
+        doubts = suspicious_labels(held_out, by_temperature)
+        result.suspicions = [(row, str(names[c]), p) for row, c, p in doubts]
+        result.bins = reliability_bins(known.max(axis=1), held_out.hits)
+        result.class_accuracy = _by_class(held_out, known, names)
+        result.note = (
+            f"Models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled "
+            "images: the more often they agree, the more often they are right."
+        )
+    result.unreached = ~clf.reached_
+    distances = _near_distances(clf)
+    result.out_of_distribution = distances > outlier_limit(distances)
+    return result
+
+
+def _why_unchecked(codes: NDArray[np.int64]) -> str:
+    """Why there are no held-out predictions, and what to do."""
+    if codes.max() == 0:
+        return "Only one class is labelled, so every image gets it: label some images of another class too."
+    return (
+        "Some class has fewer than 2 labels, so accuracy and confidence could not be checked: label one more image of "
+        "each such class."
+    )
+
+
+def _agreement_of_halves(
+    clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]
+) -> float:
+    """How often two trainings from disjoint halves of the labels agree on the unlabelled images.
+
+    Where a class has so few labels that a half of them says little about all, the halves are compared with the training
+    from all labels instead of with each other.
+    """
+    one, other = _half_predictions(clf, features, codes)
+    unknown = codes < 0
+    if np.bincount(codes[~unknown]).min() >= ENOUGH_LABELS:
+        return float(np.mean((one == other)[unknown]))
+    full = clf.label_distributions_.argmax(axis=1)
+    return float(np.mean([(half == full)[unknown] for half in (one, other)]))
+
+
+def _half_predictions(
+    clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The predictions of two trainings from disjoint halves of the labels."""
+    replicas = []
+    for f, half in enumerate(held_out_folds(codes, 2)):
+        known = codes.copy()
+        known[half] = -1
+        replicas.append(Replica(known, clf._degree_spec(), 0, f, clf.hidden))
+    inputs = clf._normalizer.transform(features)
+    one, other = train(inputs, clf.graph_, replicas, len(clf.classes_), clf._settings(clf._seed()))
+    return one.predictions, other.predictions
+
+
+def label_new_features(
+    features: NDArray[np.float32], files: Sequence[str], clf: GrandeClassifier, calibration: Calibration
+) -> Labelling:
+    """Labels of new images from a fitted classifier; nothing is trained."""
+    probabilities, reached = clf._answers(features)
+    result = _answers(calibration.probabilities(probabilities), clf, list(files), [""] * len(files))
+    result.unreached = ~reached
+    fitted, new = (clf._normalizer.transform(X) for X in (clf._X, features))
+    result.out_of_distribution = distances_to(new, fitted, NEAR) > outlier_limit(_near_distances(clf))
+    result.note = "The accuracy was estimated when the model was made; it holds for images like those."
+    return result
+
+
+def _answers(p: NDArray[np.float64], clf: GrandeClassifier, files: list[str], given: list[str]) -> Labelling:
+    """Labels from probabilities: the given one or the most probable, then the best of the others."""
+    names = clf.classes_.astype(str).tolist()
+    code = {name: c for c, name in enumerate(names)}
+    rows = np.arange(len(p))
+    first = np.array([code[label] if label else -1 for label in given], dtype=np.int64)
+    first = np.where(first < 0, p.argmax(axis=1), first)
+    others = p.copy()
+    others[rows, first] = -1.0
+    second = others.argmax(axis=1)
+    several = len(names) > 1
+    margin = p[rows, first] - p[rows, second] if several else p[rows, first]
+    nothing = np.zeros(len(p), dtype=bool)
+    return Labelling(
+        files, [names[c] for c in first], p[rows, first], [names[c] if several else "" for c in second],
+        margin, given, nothing, nothing.copy(),
+    )  # fmt: skip
+
+
+def _held_out(
+    clf: GrandeClassifier, features: NDArray[np.float32], codes: NDArray[np.int64]
+) -> HeldOut | None:
+    """Held-out predictions with the classifier's own settings, when nothing was chosen by cross-validation."""
+    folds = held_out_folds(codes)
+    if not folds:
+        return None
+    inputs = clf._normalizer.transform(features)
+    settings, spec = clf._settings(clf._seed()), clf._degree_spec()
+    return hold_out(inputs, clf.graph_, codes, folds, [spec], settings, clf.hidden)[0]
+
+
+def _near_distances(clf: GrandeClassifier) -> NDArray[np.float64]:
+    """How far each fitted image is from its fifth neighbour."""
+    inputs = clf._normalizer.transform(clf._X)
+    lists = ranked_lists(inputs, NEAR + 1, device=str(resolve_device(clf.device)))
+    return last_listed_distance(inputs, lists, NEAR + 1)
+
+
+def _by_class(
+    held_out: HeldOut, known: NDArray[np.float64], names: NDArray[np.str_]
+) -> dict[str, AccuracyEstimate]:
+    """For each class: of the held-out images that received it, the share that is right."""
+    predicted = known.argmax(axis=1)
+    out = {}
+    for c, name in enumerate(names):
+        hits = held_out.hits[predicted == c]
+        if len(hits):
+            low, high = wilson_interval(hits.sum(), len(hits))
+            out[str(name)] = AccuracyEstimate(float(hits.mean()), low, high, len(hits))
+    return out
+
+
+def write_predictions(path: str | Path, result: Labelling) -> None:
+    """Write ``predictions.csv`` atomically: one row an image, in the order of the files."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    columns = (
+        result.files, result.labels, (f"{c:.4f}" for c in result.confidence), result.runner_up,
+        (f"{m:.4f}" for m in result.margin), result.given, result.flags(),
+    )  # fmt: skip
+    writer.writerows(zip(*columns, strict=True))
+    # A file name that is not valid UTF-8 is written as the bytes it has on disk.
+    write_atomically(path, lambda file: file.write(text.getvalue().encode("utf-8", "surrogateescape")))

@@ -1,0 +1,109 @@
+"""The map: a position in the plane for each image, near where images look alike.
+
+t-SNE (van der Maaten & Hinton, 2008) of the first 50 principal components. Its cost grows
+faster than the number of images, so above ``LANDMARKS`` images a random sample is laid out and
+every other image is put among the nearest of the sample. Five seconds at 20,000 images.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grande_gnn.internal.validation import check_features, check_integer
+
+__all__ = ["LANDMARKS", "image_map", "unit_square"]
+
+LANDMARKS = 2500
+"""Images laid out by t-SNE itself: about five seconds on one core."""
+
+_COMPONENTS = 50
+_ITERATIONS = 500
+"""Half of scikit-learn's default; on Flowers17 and Corel5k the clusters have settled by then."""
+
+
+def image_map(
+    features: ArrayLike, *, landmarks: int = LANDMARKS, random_state: int = 0
+) -> tuple[NDArray[np.float64], str]:
+    """Positions in [0, 1]² and one sentence that names the method.
+
+    The result does not depend on the number of threads.
+
+    >>> position, method = image_map([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> position.shape, method
+    ((3, 2), 'Principal components of the features.')
+    """
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    X = check_features(features)
+    check_integer(landmarks, name="landmarks", low=10)
+    with threadpool_limits(1):  # sums over threads round differently, and t-SNE magnifies that
+        components = _principal(X, random_state)
+        if len(X) < 10 or not components.any():
+            return unit_square(_first_two(components)), "Principal components of the features."
+        rng = np.random.default_rng(random_state)
+        sample = np.sort(rng.permutation(len(X))[:landmarks])
+        placed = _tsne(components[sample], random_state)
+        method = f"t-SNE of the first {components.shape[1]} principal components of the features."
+        if len(X) > len(sample):
+            placed = _place_others(components, sample, placed, rng)
+            method = (
+                f"{method[:-1]}, computed for {len(sample):,} images drawn at random; "
+                "each other image is put among the nearest of those."
+            )
+    return unit_square(placed), method
+
+
+def _principal(X: NDArray[np.float32], random_state: int) -> NDArray[np.float32]:
+    from sklearn.decomposition import PCA
+
+    keep = min(_COMPONENTS, *X.shape)
+    if (X[0] == X).all():
+        return np.zeros((len(X), keep), np.float32)
+    solver = "randomized" if keep == _COMPONENTS else "full"
+    return PCA(keep, svd_solver=solver, random_state=random_state).fit_transform(X)
+
+
+def _first_two(components: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The first two columns, the second of zeros where there is only one."""
+    return np.pad(components, ((0, 0), (0, 1)))[:, :2]
+
+
+def _tsne(components: NDArray[np.float32], random_state: int) -> NDArray[np.float64]:
+    from sklearn.manifold import TSNE
+
+    start = _first_two(components) / (components[:, 0].std() or 1.0) * 1e-4  # as scikit-learn's init="pca"
+    perplexity = min(30.0, (len(components) - 1) / 3)
+    tsne = TSNE(perplexity=perplexity, init=start, max_iter=_ITERATIONS, random_state=random_state, n_jobs=1)
+    return tsne.fit_transform(components).astype(np.float64)
+
+
+def _place_others(
+    components: NDArray[np.float32],
+    sample: NDArray[np.int64],
+    placed: NDArray[np.float64],
+    rng: np.random.Generator,
+    n_neighbors: int = 8,
+) -> NDArray[np.float64]:
+    """Put each image at the mean of its nearest sampled images, those of other clusters left out.
+
+    Only those close on the map to the nearest one count: a plain mean would draw images that lie
+    between two clusters into the void. A little noise keeps images off the same spot.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=n_neighbors).fit(components[sample])
+    candidates = placed[search.kneighbors(components, return_distance=False)]
+    spacing = np.sqrt(np.prod(np.ptp(placed, axis=0)) / len(sample))
+    close = np.linalg.norm(candidates - candidates[:, :1], axis=2) <= 3 * spacing
+    position = (candidates * close[:, :, None]).sum(axis=1) / close.sum(axis=1, keepdims=True)
+    position += rng.normal(scale=0.3 * spacing, size=position.shape)
+    position[sample] = placed
+    return position
+
+
+def unit_square(position: ArrayLike) -> NDArray[np.float64]:
+    """Stretch positions so that each axis runs from 0 to 1; an axis without extent stays in the middle."""
+    position = np.asarray(position, dtype=np.float64)
+    low, extent = position.min(axis=0), np.ptp(position, axis=0)
+    return np.where(extent > 0, (position - low) / np.where(extent > 0, extent, 1.0), 0.5)

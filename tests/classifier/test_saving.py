@@ -1,0 +1,252 @@
+"""A saved model is a folder that gives the same answers, whole or not there at all."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+
+from grande_gnn import GrandeClassifier
+from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
+
+QUICK = {"hidden": 16, "epochs": 10, "lr": 0.02, "n_neighbors": 10, "device": "cpu", "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs, few):
+    return GrandeClassifier(**QUICK).fit(blobs[0], few)
+
+
+@pytest.fixture
+def folder(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+@pytest.mark.parametrize("degree", ["grande", "centrality"])
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        ((0, 1, 2), {}),
+        (("ash", "bêche", "cedar"), {"normalize": "center-l2", "graph": "knn"}),
+        ((0.0, 1.0, 2.0), {"normalize": "l2", "hidden": None, "n_hops": 3}),
+        (
+            (False, True, True),
+            {"random_state": np.int64(3), "sigma": np.float32(0.3), "n_neighbors": np.int64(9)},
+        ),
+    ],
+)
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_round_trip(blobs, few, tmp_path, model, degree, names, options, asked_before):
+    X, _ = blobs
+    y = np.array([None if c < 0 else names[c] for c in few], dtype=object)
+    clf = GrandeClassifier(model, degree, **(QUICK | options)).fit(X, y)
+    new = np.vstack([X[:4] + 0.1, X[:2]])
+    if asked_before:
+        clf.predict(new)
+    clf.save(tmp_path / "deep" / "model")
+    again = GrandeClassifier.load(tmp_path / "deep" / "model")
+    np.testing.assert_array_equal(again.predict_proba(new), clf.predict_proba(new))
+    np.testing.assert_array_equal(again.predict(new), clf.predict(new))
+    for name in ("transduction_", "label_distributions_", "classes_", "degree_", "reached_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(clf, name))
+        assert getattr(again, name).dtype == getattr(clf, name).dtype
+    np.testing.assert_array_equal(again.graph_.indices, clf.graph_.indices)
+    assert again.get_params() == clf.get_params()
+    assert again.n_features_in_ == clf.n_features_in_
+    np.testing.assert_array_equal(again.fit(X, y).label_distributions_, clf.label_distributions_)
+
+
+@pytest.mark.parametrize("what", ["context", "random_state", "device"])
+def test_parameters_that_are_objects_do_not_stand_in_the_way(blobs, few, tmp_path, what):
+    X, _ = blobs
+    value = {"context": X, "random_state": np.random.RandomState(0), "device": torch.device("cpu")}[what]
+    rows = slice(60 if what == "context" else None)
+    clf = GrandeClassifier(**(QUICK | {what: value})).fit(X[rows], few[rows])
+    clf.save(tmp_path / "model")
+    again = GrandeClassifier.load(tmp_path / "model")
+    new = np.vstack([X, X + 0.1])
+    np.testing.assert_array_equal(again.predict_proba(new), clf.predict_proba(new))
+
+
+def test_a_function_cannot_be_saved(tmp_path):
+    clf = GrandeClassifier("sgc", lambda h, graph: h.new_tensor(graph.degree), **QUICK).fit(
+        [[0.0], [1.0]], [0, 1]
+    )
+    with pytest.raises(InvalidInputError, match="a degree function cannot be saved"):
+        clf.save(tmp_path / "model")
+    assert not os.listdir(tmp_path)
+
+
+def test_only_plain_files_and_no_pickle(folder):
+    assert sorted(p.name for p in folder.iterdir()) == ["model.json", "model.safetensors"]
+    rest = json.loads((folder / "model.json").read_text())
+    assert rest["parameters"]["model"] == "appnp"
+    assert "features" in load_file(folder / "model.safetensors")
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+def test_an_existing_folder_is_kept_unless_told(fitted, folder):
+    before = (folder / "model.json").stat().st_mtime_ns
+    with pytest.raises(OutputExistsError, match=r"the model folder exists.*; got .*model"):
+        fitted.save(folder)
+    assert (folder / "model.json").stat().st_mtime_ns == before
+    fitted.save(folder, overwrite=True)
+    assert GrandeClassifier.load(folder).classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["folder of something else", "file"])
+def test_only_a_model_is_overwritten(fitted, tmp_path, kind):
+    target = tmp_path / "thesis"
+    if kind == "file":
+        target.write_text("years of work")
+    else:
+        target.mkdir()
+        (target / "chapter1.tex").write_text("years of work")
+    with pytest.raises(OutputExistsError, match="not a saved model"):
+        fitted.save(target, overwrite=True)
+    assert (target if kind == "file" else target / "chapter1.tex").read_text() == "years of work"
+    assert os.listdir(tmp_path) == ["thesis"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_failure_leaves_what_was_there(fitted, tmp_path, monkeypatch, overwrite):
+    if overwrite:
+        fitted.save(tmp_path / "model")
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+
+    def fail(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("grande_gnn.classifier.saving.json.dumps", fail)
+    with pytest.raises(OSError, match="disk full"):
+        fitted.save(tmp_path / "model", overwrite=overwrite)
+    monkeypatch.undo()
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+    if overwrite:
+        GrandeClassifier.load(tmp_path / "model")
+
+
+def test_a_failed_exchange_puts_the_old_model_back(fitted, folder, monkeypatch):
+    replace = os.replace
+
+    def fail_for_the_new(source, target):
+        if target == folder and not source.name.endswith(".old"):
+            raise OSError("no")
+        replace(source, target)
+
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    monkeypatch.setattr(os, "replace", fail_for_the_new)
+    with pytest.raises(OSError, match="no"):
+        fitted.save(folder, overwrite=True)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert os.listdir(folder.parent) == ["model"]
+
+
+def test_the_old_model_is_deleted_after_the_new_one_is_in_place(fitted, folder, monkeypatch):
+    deleted = []
+
+    def rmtree(path, **_):
+        GrandeClassifier.load(folder)
+        deleted.append(path)
+
+    monkeypatch.setattr("grande_gnn.classifier.saving.shutil.rmtree", rmtree)
+    fitted.save(folder, overwrite=True)
+    assert deleted
+
+
+def test_a_link_to_a_model_stays(fitted, folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    fitted.save(tmp_path / "link", overwrite=True)
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "model"]
+    GrandeClassifier.load(folder)
+
+
+def test_an_unfitted_classifier_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        GrandeClassifier().save(tmp_path / "model")
+    assert not os.listdir(tmp_path)
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def _edit_json(folder, change):
+    rest = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(change(rest)))
+
+
+def _edit_arrays(folder, change):
+    save_file(change(load_file(folder / "model.safetensors")), folder / "model.safetensors")
+
+
+DAMAGE = {
+    "no json": lambda f: (f / "model.json").unlink(),
+    "no arrays": lambda f: (f / "model.safetensors").unlink(),
+    "empty json": lambda f: (f / "model.json").write_text(""),
+    "not json": lambda f: (f / "model.json").write_bytes(b"\xff\x00\n\n{"),
+    "json of something else": lambda f: (f / "model.json").write_text('["a", "b"]'),
+    "json null": lambda f: (f / "model.json").write_text("null"),
+    "json without parameters": lambda f: _edit_json(f, lambda r: {"format": 1}),
+    "format of words": lambda f: _edit_json(f, lambda r: r | {"format": "one"}),
+    "unknown parameter": lambda f: _edit_json(f, lambda r: r | {"parameters": {"depth": 3}}),
+    "parameters of a kind": lambda f: _edit_json(f, lambda r: r | {"parameters": [1, 2]}),
+    "too few classes": lambda f: _edit_json(f, lambda r: r | {"classes": [0]}),
+    "too many classes": lambda f: _edit_json(f, lambda r: r | {"classes": [0, 1, 2, 3]}),
+    "empty arrays": lambda f: (f / "model.safetensors").write_bytes(b""),
+    "arrays of text": lambda f: (f / "model.safetensors").write_text("hello\nthere" * 20),
+    "cut arrays": lambda f: (f / "model.safetensors").write_bytes(
+        (f / "model.safetensors").read_bytes()[:-50]
+    ),
+    "an array missing": lambda f: _edit_arrays(f, lambda a: {k: v for k, v in a.items() if k != "degree"}),
+    "a weight missing": lambda f: _edit_arrays(
+        f, lambda a: {k: v for k, v in a.items() if "weight1" not in k}
+    ),
+    "fewer samples": lambda f: _edit_arrays(f, lambda a: a | {"features": a["features"][:9]}),
+    "another graph": lambda f: _edit_arrays(f, lambda a: a | {"graph.indptr": a["graph.indptr"][:9]}),
+    "flat features": lambda f: _edit_arrays(f, lambda a: a | {"features": a["features"].ravel()}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_folder_gets_one_sentence(folder, damage):
+    DAMAGE[damage](folder)
+    with pytest.raises(FileFormatError, match="model") as caught:
+        GrandeClassifier.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("saved", "n_gpus", "loaded"),
+    [
+        ("cuda", 0, "auto"),
+        ("cuda:1", 1, "auto"),
+        ("cuda:1", 2, "cuda:1"),
+        ("cuda", 1, "cuda"),
+        ("cpu", 0, "cpu"),
+    ],
+)
+def test_a_gpu_that_is_not_there_becomes_auto(folder, monkeypatch, saved, n_gpus, loaded):
+    _edit_json(folder, lambda r: r | {"parameters": r["parameters"] | {"device": saved}})
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: n_gpus)
+    assert GrandeClassifier.load(folder).device == loaded
+
+
+def test_a_newer_format_says_upgrade(folder):
+    _edit_json(folder, lambda r: r | {"format": 99, "version": "9.0"})
+    with pytest.raises(FileFormatError, match=r"newer version \(9.0\): upgrade"):
+        GrandeClassifier.load(folder)
+
+
+def test_a_foreign_place_gets_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "absent", tmp_path, tmp_path / "file"):
+        with pytest.raises(FileFormatError, match=r"model folder.*; got"):
+            GrandeClassifier.load(path)
+    assert issubclass(FileFormatError, GrandeError)

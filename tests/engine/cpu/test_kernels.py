@@ -1,0 +1,76 @@
+"""The fast graph operations equal dense algebra and autograd of the definition."""
+
+import numpy as np
+import pytest
+import torch
+
+from grande_gnn.degree import grande_degree
+from grande_gnn.engine.cpu.kernels import TorchKernels
+from grande_gnn.graph import Graph
+
+CPU = torch.device("cpu")
+SIGMAS = torch.tensor([0.02, 0.2, 1.0, 1e4, 0.2])  # the first reaches the cap of the penalty
+
+
+@pytest.fixture(params=[None, 1, 700, 2000], ids=lambda b: f"chunk={b}")
+def kernels_of(request, monkeypatch):
+    """Kernels that take all pairs at once, or a few at a time."""
+    if request.param:
+        monkeypatch.setattr("grande_gnn.engine.cpu.kernels._CHUNK_BYTES", request.param)
+    return lambda graph, R=5, c=3: TorchKernels(graph, R, c, CPU)
+
+
+def outputs(n, R=5, c=3):
+    return torch.from_numpy(np.random.default_rng(n).normal(size=(n, R, c)).astype(np.float32))
+
+
+def test_neighbour_sum_is_a_product_with_the_adjacency(tiny, kernels_of):
+    H = outputs(tiny.graph.n_nodes)
+    expected = np.einsum("ij,jrc->irc", tiny.dense, H.numpy())
+    np.testing.assert_allclose(kernels_of(tiny.graph).neighbour_sum(H), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_penalty_and_its_gradient_equal_the_definition(tiny, kernels_of):
+    n = tiny.graph.n_nodes
+    H = outputs(n)
+    H[:2, 1] = H[0, 1].clone()  # duplicates in one replica
+    H[:, 4] = H[0, 4].clone()  # all equal in another
+    weight = outputs(n, c=1)[..., 0]
+    kernels = kernels_of(tiny.graph)
+    s, saved = kernels.penalty(H, SIGMAS)
+    gradient = kernels.penalty_gradient(saved, weight)
+    for r, sigma in enumerate(SIGMAS.tolist()):
+        h = H[:, r].double().requires_grad_()
+        expected = grande_degree(h, tiny.graph, sigma) - torch.from_numpy(tiny.graph.degree)
+        np.testing.assert_allclose(s[:, r], expected.detach(), rtol=1e-4)
+        (slope,) = torch.autograd.grad(expected, h, weight[:, r].double())
+        scale = max(1.0, slope.abs().max().item())
+        np.testing.assert_allclose(gradient[:, r] / scale, slope / scale, atol=1e-5)
+
+
+def test_penalty_on_a_larger_graph(problem, kernels_of):
+    H = outputs(40)
+    kernels = kernels_of(problem.graph)
+    s, _ = kernels.penalty(H, SIGMAS)
+    for r, sigma in enumerate(SIGMAS.tolist()):
+        expected = grande_degree(H[:, r].double(), problem.graph, sigma).numpy() - problem.graph.degree
+        np.testing.assert_allclose(s[:, r], expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-21, 1e-18, 1e-10, 1e15])
+def test_the_scale_of_the_outputs_never_gives_nan(scale):
+    graph = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], 4)
+    H = outputs(4, R=2) * scale
+    H[1] = H[0]  # a distance of exactly 0
+    kernels = TorchKernels(graph, 2, 3, CPU)
+    s, saved = kernels.penalty(H, torch.tensor([1e-3, 0.2]))
+    assert torch.isfinite(s).all()
+    assert (s >= 1).all()
+    assert torch.isfinite(kernels.penalty_gradient(saved, torch.ones(4, 2))).all()
+
+
+def test_penalty_at_a_tiny_sigma_is_capped(connected):
+    s, saved = TorchKernels(connected.graph, 1, 3, CPU).penalty(outputs(8, R=1), torch.tensor([1e-3]))
+    assert s.max() == pytest.approx(1e12 / connected.graph.degree.min(), rel=1)
+    assert torch.isfinite(s).all()
+    assert torch.isfinite(saved[0]).all()

@@ -89,8 +89,9 @@ def test_the_estimate_lies_between_its_two_views():
 def test_reliability_bins_hold_everybody_once():
     confidence, right = np.array([0.05, 0.55, 0.59, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
     bins = reliability_bins(confidence, right)
-    assert [b[2] for b in bins] == [1, 0, 0, 0, 0, 2, 0, 0, 0, 1]
-    assert bins[5][3:] == (pytest.approx(0.57), 0.5)
+    assert [b.count for b in bins] == [1, 0, 0, 0, 0, 2, 0, 0, 0, 1]
+    assert (bins[5].low, bins[5].high) == (0.5, 0.6)
+    assert (bins[5].confidence, bins[5].accuracy) == (pytest.approx(0.57), 0.5)
 
 
 def test_only_the_lonely_are_outliers():

@@ -51,7 +51,7 @@ def test_a_lie_is_doubted_and_suspicious():
     assert result.confidence[0] < 0.3
     assert result.margin[0] < 0
     assert result.runner_up[0] == "cat"
-    assert (0, "cat") in [(row, name) for row, name, _ in result.suspicions]
+    assert (0, "cat") in [(s.row, s.label) for s in result.suspicions]
     assert "suspicious_label" in result.flags()[0]
 
 

@@ -27,6 +27,7 @@ from grande_gnn.classifier.tuning import HeldOut
 __all__ = [
     "AccuracyEstimate",
     "Calibration",
+    "ReliabilityBin",
     "estimate_accuracy",
     "fit_offset",
     "fit_temperature",
@@ -145,17 +146,26 @@ def estimate_accuracy(confidence: float, halves: float, n_labels: int) -> Accura
     return AccuracyEstimate(value, low, high, n_labels)
 
 
-def reliability_bins(
-    confidence: Float, right: Float, n_bins: int = 10
-) -> list[tuple[float, float, int, float, float]]:
-    """(low, high, count, mean confidence, accuracy) of equal-width bins; empty bins have zeros."""
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Held-out images whose confidence lies in [``low``, ``high``): their number, mean confidence and accuracy."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
+
+
+def reliability_bins(confidence: Float, right: Float, n_bins: int = 10) -> list[ReliabilityBin]:
+    """Equal-width bins of the confidence; an empty bin has the mean confidence and accuracy 0."""
     place = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
     bins = []
     for b in range(n_bins):
         inside = place == b
         count = int(inside.sum())
         means = (float(confidence[inside].mean()), float(right[inside].mean())) if count else (0.0, 0.0)
-        bins.append((b / n_bins, (b + 1) / n_bins, count, *means))
+        bins.append(ReliabilityBin(b / n_bins, (b + 1) / n_bins, count, *means))
     return bins
 
 

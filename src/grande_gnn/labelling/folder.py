@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import astuple
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -201,11 +202,11 @@ def report_content(
         margin=result.margin, given_labels=result.given, features=features,
         neighbors=ranked_lists(features, 7, device=device)[:, 1:].astype(np.int64), unreached=result.unreached,
         out_of_distribution=result.out_of_distribution,
-        suspicions=[Suspicion(row, name, sure) for row, name, sure in result.suspicions],
+        suspicions=[Suspicion(s.row, s.label, s.confidence) for s in result.suspicions],
         accuracy=None if result.accuracy is None else _estimate(result.accuracy, Estimate),
         accuracy_note=result.note,
         class_accuracy={name: _estimate(e, Estimate) for name, e in result.class_accuracy.items()},
-        calibration=[CalibrationBin(*b) for b in result.bins], settings=settings,
+        calibration=[CalibrationBin(*astuple(b)) for b in result.bins], settings=settings,
         problems=[Problem(p.file, p.reason) for p in extraction.images.problems], image_root=image_root,
         title=f"Labels of {extraction.images.root.resolve().name}",
     )  # fmt: skip

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,13 @@ from grande_gnn.classifier.new_samples import distances_to, last_listed_distance
 from grande_gnn.classifier.tuning import HeldOut, held_out_folds, hold_out
 from grande_gnn.engine import Replica, resolve_device, train
 from grande_gnn.graph import ranked_lists
+from grande_gnn.images.problems import Problem
 from grande_gnn.internal.files import write_atomically
 from grande_gnn.internal.validation import encode_labels
 from grande_gnn.labelling.confidence import (
     AccuracyEstimate,
     Calibration,
+    ReliabilityBin,
     estimate_accuracy,
     fit_offset,
     fit_temperature,
@@ -35,7 +38,15 @@ from grande_gnn.labelling.confidence import (
     wilson_interval,
 )
 
-__all__ = ["COLUMNS", "Labelling", "label_features", "label_new_features", "write_predictions"]
+__all__ = [
+    "COLUMNS",
+    "Labelling",
+    "Suspicion",
+    "Thumbnails",
+    "label_features",
+    "label_new_features",
+    "write_predictions",
+]
 
 COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
 """The columns of ``predictions.csv``."""
@@ -47,26 +58,69 @@ NEAR = 5
 """An image is far from everything when even its fifth neighbour is far."""
 
 
+Thumbnails = Callable[[Sequence[int]], Iterable[Any]]
+"""Given row numbers, yields a picture (a PIL image) of each in that order, or None where there is none."""
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """A given label that a model which did not know it contradicts.
+
+    ``row`` is the image, ``label`` what the model says instead, and ``confidence`` how sure it is (1 = certain).
+    """
+
+    row: int
+    label: str
+    confidence: float
+
+
 @dataclass(eq=False)
 class Labelling:
-    """The answer for every image, in the order of ``files``."""
+    """A label, a confidence and flags for every image; row i of every column is the image ``files[i]``.
+
+    Scores lie in [0, 1], where 1 is sure; ``""`` means that there is no label.
+    """
 
     files: list[str]
+    """Path of each image relative to ``root``."""
     labels: list[str]
+    """The label of each image: the given one, or the most probable class."""
     confidence: NDArray[np.float64]
+    """Calibrated probability that the label is right."""
     runner_up: list[str]
+    """The most probable other label; ``""`` if there is only one class."""
     margin: NDArray[np.float64]
+    """``confidence`` minus the probability of the runner-up; below 0 where a given label is contradicted."""
     given: list[str]
+    """The label the user gave; ``""`` if none."""
     unreached: NDArray[np.bool_]
+    """True for images that no label reaches through the graph."""
     out_of_distribution: NDArray[np.bool_]
-    suspicions: list[tuple[int, str, float]] = field(
-        default_factory=list
-    )  # (row, suggested label, confidence)
+    """True for images far from every other image."""
+    suspicions: list[Suspicion] = field(default_factory=list)
+    """Given labels that look wrong, the surest contradiction first."""
     accuracy: AccuracyEstimate | None = None
+    """Expected share of right labels among the images without a given label; None if it could not be estimated."""
     class_accuracy: dict[str, AccuracyEstimate] = field(default_factory=dict)
-    bins: list[tuple[float, float, int, float, float]] = field(default_factory=list)
+    """For each class: of the held-out images that received it, the share that is right."""
+    bins: list[ReliabilityBin] = field(default_factory=list)
+    """The reliability diagram, measured on held-out labels; empty if there were none."""
     calibration: Calibration = field(default_factory=Calibration)
+    """Turns the classifier's probabilities into confidences."""
     note: str = ""
+    """How the accuracy was estimated, or why it could not be; one or two sentences."""
+    root: Path | None = None
+    """The folder of the images; None if features were labelled and the images are unknown."""
+    problems: list[Problem] = field(default_factory=list)
+    """Files that could not be used, and labels that match no file, with the reason."""
+    settings: dict[str, object] = field(default_factory=dict)
+    """What ``settings.json`` holds: version, extractor, model, graph, σ, seed, calibration."""
+    classifier: GrandeClassifier | None = None
+    """The fitted classifier."""
+    neighbors: Any = None
+    """The :class:`~grande_gnn.graph.neighbors.Neighbors` of these images' normalised features, or None."""
+    thumbnails: Thumbnails | None = None
+    """Pictures of images by row number, or None if there are none."""
 
     def flags(self) -> list[str]:
         """The flags of each image, separated by spaces."""
@@ -77,8 +131,8 @@ class Labelling:
         ):
             for i in np.flatnonzero(marked):
                 marks[i].append(name)
-        for row, _, _ in self.suspicions:
-            marks[row].append("suspicious_label")
+        for suspicion in self.suspicions:
+            marks[suspicion.row].append("suspicious_label")
         return [" ".join(names) for names in marks]
 
 
@@ -109,7 +163,7 @@ def label_features(
         result.accuracy, result.calibration = accuracy, calibration
         names = clf.classes_.astype(str)
         doubts = suspicious_labels(held_out, by_temperature)
-        result.suspicions = [(row, str(names[c]), p) for row, c, p in doubts]
+        result.suspicions = [Suspicion(row, str(names[c]), p) for row, c, p in doubts]
         result.bins = reliability_bins(known.max(axis=1), held_out.hits)
         result.class_accuracy = _by_class(held_out, known, names)
         result.note = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from grande_gnn.engine import Replica, Settings, resolve_device, train
+from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.graph import Graph
@@ -263,13 +263,3 @@ def test_a_training_that_overflows_is_said_and_not_answered(problem, model, degr
     settings, replicas = replace(CPU, model=model, lr=lr), [Replica(problem.labels, degree)]
     with pytest.raises(InvalidInputError, match=r"left the range of its numbers.*; got 1 of 1 trainings"):
         train(problem.X * scale, problem.graph, replicas, 3, settings)
-
-
-def test_devices():
-    assert resolve_device("cpu") == resolve_device(torch.device("cpu")) == torch.device("cpu")
-    if torch.cuda.is_available():
-        assert resolve_device("auto").type == "cuda"
-    else:
-        assert resolve_device("auto").type == "cpu"
-        with pytest.raises(InvalidInputError, match=r"no CUDA device.*; got device='cuda'"):
-            resolve_device("cuda")

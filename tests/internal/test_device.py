@@ -1,4 +1,4 @@
-"""The caller's choice of precision comes back, whichever of torch's ways it was made."""
+"""One way to choose a device; and the caller's own choice of precision is restored."""
 
 import subprocess
 import sys
@@ -6,7 +6,8 @@ import sys
 import pytest
 import torch
 
-from grande_gnn.internal.device import float32_products
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.device import float32_products, resolve_device
 
 WAYS = [  # how a user may have chosen, and how the choice is read
     ("pass", "torch.backends.cuda.matmul.fp32_precision, torch.get_float32_matmul_precision()"),
@@ -39,8 +40,9 @@ newer_way = pytest.mark.skipif(
 @newer_way
 @pytest.mark.parametrize(("choose", "read"), WAYS)
 def test_the_callers_choice_comes_back(choose, read):
-    script = SCRIPT.format(choose=choose, read=read)  # apart: torch remembers which way was taken
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    script = SCRIPT.format(choose=choose, read=read)  # in a process of its own: torch remembers the way taken
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 @newer_way
@@ -59,3 +61,39 @@ def test_the_device_does_as_asked():
         with float32_products(precision, torch.device("cuda")):
             off[precision] = ((x.float() @ x.float()).double() - exact).norm() / exact.norm()
     assert off["ieee"] < 1e-6 < 1e-4 < off["tf32"]
+
+
+# -- which device --------------------------------------------------------------------------------------
+
+
+def test_auto_is_cuda_where_there_is_a_gpu(monkeypatch):
+    for available, expected in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda available=available: available)
+        assert resolve_device("auto").type == expected
+        assert resolve_device("cpu") == resolve_device(torch.device("cpu")) == torch.device("cpu")
+
+
+def test_one_gpu_of_several(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert resolve_device("cuda:1") == torch.device("cuda", 1)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", torch.device("cuda")])
+def test_cuda_without_a_gpu_is_refused(monkeypatch, device):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InvalidInputError, match=r"no CUDA device.*--device cpu.*; got device='cuda"):
+        resolve_device(device)
+
+
+@pytest.mark.parametrize("device", ["tpu", "", 3, None, "auto:1", "cuda:first", "cpu:"])
+def test_other_devices_are_refused(monkeypatch, device):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(InvalidInputError, match=r"device must be one of auto, cpu, cuda.*; got "):
+        resolve_device(device)
+
+
+def test_the_engine_and_the_images_share_it():
+    from grande_gnn import engine
+    from grande_gnn.images import workers
+
+    assert engine.resolve_device is workers.resolve_device is resolve_device

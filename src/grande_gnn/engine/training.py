@@ -18,10 +18,10 @@ from grande_gnn.engine.memory import Sizes, replicas_that_fit
 from grande_gnn.engine.replica import Outcome, Replica, Settings
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
-from grande_gnn.internal.device import float32_products
+from grande_gnn.internal.device import float32_products, resolve_device
 from grande_gnn.internal.validation import check_features, check_integer
 
-__all__ = ["resolve_device", "train"]
+__all__ = ["train"]
 
 Progress = Callable[[int], object]
 """Called with the number of epochs × replicas finished since the last call."""
@@ -141,19 +141,6 @@ def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes
             raise InvalidInputError("a replica needs at least one labelled sample; got none")
         if labels.max() >= n_classes:
             raise InvalidInputError(f"label codes must be below n_classes={n_classes}; got {labels.max()}")
-
-
-def resolve_device(device: str | torch.device) -> torch.device:
-    """``"auto"`` is CUDA where there is one; asking for CUDA where there is none is an error."""
-    device = str(device)
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InvalidInputError(
-            "no CUDA device is available to this torch: install a CUDA build of torch or use device='cpu'; "
-            f"got device={device!r}"
-        )
-    return torch.device(device)
 
 
 @contextmanager

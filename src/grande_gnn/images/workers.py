@@ -21,14 +21,14 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
+from grande_gnn.errors import FileFormatError, GrandeError, NotEnoughMemoryError
 from grande_gnn.images.gpu import FixedBatch
 from grande_gnn.images.networks import Extractor
 from grande_gnn.images.read import read_image
 from grande_gnn.images.shared_pixels import WORKERS_BORN_BY, Slots, shared_slots
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
 from grande_gnn.images.thumbnail import thumbnail_jpeg
-from grande_gnn.internal.validation import check_choice
+from grande_gnn.internal.device import resolve_device
 
 __all__ = ["Batch", "FileResult", "Runner", "Tasks", "run_locally", "run_network"]
 
@@ -95,7 +95,7 @@ def run_locally(
     thumbnails: bool,
 ) -> Iterator[Batch]:
     """Worker processes on this machine; what ``store`` holds is not decoded again."""
-    chosen = _device(device)
+    chosen = resolve_device(device)
     # Asked once: workers that ask the store would wait while it is written.
     known = store.digests() if paths else frozenset[bytes]()
     tasks = Tasks(paths, extractor, known, chosen.type, thumbnails)
@@ -233,15 +233,6 @@ def _answered(batch: Batch) -> Batch:
     if callable(batch.values):
         batch.values = batch.values()
     return batch
-
-
-def _device(device: str) -> torch.device:
-    check_choice(device, ("auto", "cpu", "cuda"), name="device")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InvalidInputError(
-            "device cuda needs a CUDA GPU and a torch built for it: use --device cpu; got neither"
-        )
-    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def _n_cores() -> int:

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 FAST   := not slow and not cluster and not browser and not kills and not latex
 SLOW   := slow or cluster or browser or kills or latex
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all lint mutants clean
 
 demo: $(VENV)/.demo
 	$(BIN)/grande demo
@@ -15,6 +15,9 @@ test: $(VENV)/.test lint
 
 test-all: $(VENV)/.test-all
 	$(BIN)/python -m pytest -m "$(SLOW)"
+
+mutants: $(VENV)/.test
+	$(BIN)/python tests/mutation/run.py --jobs 2 --out mutants.jsonl
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

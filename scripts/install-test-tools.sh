@@ -1,6 +1,7 @@
 #!/bin/sh
-# Chromium for the browser tests and LaTeX for the table tests, where Debian's
-# package manager is at hand. Without it the tests that need them say so and skip.
+# Chromium for the browser tests, which Playwright drives in place of a download of its own,
+# and LaTeX for the table tests, where Debian's package manager is available.
+# Without them the tests that need them are skipped with a reason.
 set -u
 command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ] || { echo "no apt-get: browser and LaTeX tests may skip"; exit 0; }
 need=""

@@ -1,166 +1,107 @@
-"""Content to show, and a headless Chromium driven through its DevTools protocol to show it in."""
+"""Content to show, and a headless Chromium, driven by Playwright, to show it in."""
 
 from __future__ import annotations
 
-import base64
-import contextlib
-import json
 import shutil
-import subprocess
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from grande_gnn.report import CalibrationBin, Estimate, Problem, ReportContent, Suspicion
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
 FLAGS = [
-    "--headless=new",
     "--no-sandbox",
+    "--headless",
     "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--hide-scrollbars",
-    "--remote-debugging-port=0",
+    "--no-first-run",
+    "--disable-quic",
 ]
 
 
-class Chromium:
-    """One tab. Console errors, uncaught exceptions and network requests are collected."""
+class Tab:
+    """One tab at a time. Console errors and warnings, uncaught exceptions and requests are collected."""
 
-    def __init__(self, executable: str, profile: Path) -> None:
-        import websocket
+    page: Page
 
-        self.process = subprocess.Popen(
-            [executable, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            port = self._port(profile / "DevToolsActivePort")
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=20) as answer:
-                tabs = json.load(answer)
-            address = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
-            self.socket = websocket.create_connection(address, timeout=60, suppress_origin=True)
-        except BaseException:
-            self.close()
-            raise
-        self.sent = 0
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
         self.errors: list[str] = []
         self.requests: list[str] = []
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
 
-    @staticmethod
-    def _port(file: Path) -> str:
-        for _ in range(300):
-            with contextlib.suppress(FileNotFoundError, IndexError):
-                return file.read_text().split()[0]
-            time.sleep(0.1)
-        raise TimeoutError("Chromium did not open its debugging port within 30 s")
+    def open(
+        self,
+        file: Path,
+        *,
+        width: int = 1400,
+        height: int = 900,
+        dark: bool = False,
+        javascript: bool = True,
+    ) -> Page:
+        """Open a file in a new window of this size, once everything that was open is closed."""
+        self.close()
+        phone = width < 600
+        self.page = self.browser.new_page(
+            viewport={"width": width, "height": height},
+            is_mobile=phone,
+            has_touch=phone,
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=javascript,
+        )
+        self.errors.clear()
+        self.requests.clear()
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self._note)
+        self.page.on("request", lambda request: self.requests.append(request.url[:200]))
+        self.page.goto(file.as_uri())
+        if javascript:
+            self.wait("performance.getEntriesByName('grande-ready').length")
+        return self.page
 
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send one command and wait for its answer; events that come meanwhile are noted."""
-        self.sent += 1
-        self.socket.send(json.dumps({"id": self.sent, "method": method, "params": params}))
-        while True:
-            message = json.loads(self.socket.recv())
-            if message.get("id") == self.sent:
-                assert "error" not in message, (method, message)
-                return message["result"]
-            self._note(message)
-
-    def _note(self, message: dict[str, Any]) -> None:
-        method, params = message.get("method"), message.get("params", {})
-        if method == "Runtime.exceptionThrown":
-            self.errors.append(json.dumps(params["exceptionDetails"])[:500])
-        if method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-            self.errors.append(json.dumps(params["args"])[:500])
-        if method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-            self.errors.append(params["entry"]["text"])
-        if method == "Network.requestWillBeSent":
-            self.requests.append(params["request"]["url"][:200])
+    def _note(self, message: Any) -> None:
+        if message.type in ("error", "warning", "assert"):
+            self.errors.append(message.text)
 
     def js(self, expression: str) -> Any:
         """The value of a JavaScript expression (a promise is awaited)."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in result, result
-        return result["result"].get("value")
+        return self.page.evaluate(expression)
 
-    def open(self, page: Path, *, width: int = 1400, height: int = 900, dark: bool = False) -> float:
-        """Open a file at a window size; return the milliseconds until its map was drawn."""
-        phone = width < 600
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=phone,
-        )
-        self.call("Emulation.setTouchEmulationEnabled", enabled=phone)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.call("Emulation.setEmulatedMedia", features=scheme)
-        self.errors.clear()
-        self.requests.clear()
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=page.as_uri())
-        self.wait("document.readyState === 'complete' && performance.getEntriesByName('grande-ready').length")
-        return float(self.js("performance.getEntriesByName('grande-ready')[0].startTime"))
-
-    def wait(self, condition: str, seconds: float = 30) -> None:
-        """Wait until a JavaScript expression is true."""
-        end = time.monotonic() + seconds
+    def wait(self, condition: str) -> None:
+        """Wait until a JavaScript expression is true; the page's policy forbids Playwright's own polling."""
+        end = time.monotonic() + 30
         while not self.js(f"Boolean({condition})"):
-            assert time.monotonic() < end, f"not true after {seconds} s: {condition}"
-            time.sleep(0.02)
-
-    def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
-        """Send a mouse event at page coordinates of the window."""
-        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
-
-    def tap(self, x: float, y: float) -> None:
-        """Touch the screen and let go."""
-        self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
-        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-
-    def screenshot(self, path: Path, *, whole: bool = True) -> Path:
-        """Save the window, or the whole page, as PNG."""
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole, **self._clip(whole))
-        path.write_bytes(base64.b64decode(shot["data"]))
-        return path
-
-    def _clip(self, whole: bool) -> dict[str, Any]:
-        if not whole:
-            return {}
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        return {"clip": {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}}
+            assert time.monotonic() < end, f"not true after 30 s: {condition}"
+            self.page.wait_for_timeout(20)
 
     def close(self) -> None:
-        """End the browser this object started."""
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        """Close what is open."""
+        for context in self.browser.contexts:
+            context.close()
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    pytest.importorskip("websocket", reason="needs websocket-client: pip install websocket-client")
+@pytest.fixture(
+    scope="module"
+)  # while Playwright runs, the thread has an event loop that others may not expect
+def browser() -> Iterator[Tab]:
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="needs Playwright: pip install grande-gnn[test-all]"
+    )
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if executable is None:
         pytest.skip("needs Chromium: apt-get install chromium")
-    chromium = Chromium(executable, tmp_path_factory.mktemp("profile"))
-    yield chromium
-    chromium.close()
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield Tab(chromium)
+        chromium.close()
 
 
 def build_content(n: int = 60, n_classes: int = 4, seed: int = 0, **changes: Any) -> ReportContent:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import time
 from typing import Any
 
 import numpy as np
@@ -74,12 +74,12 @@ def places(browser) -> np.ndarray:
     return np.stack([left + 18 + xy[:, 0] * (width - 36), top + 18 + (1 - xy[:, 1]) * (height - 36)], axis=1)
 
 
-def picture(browser, selector: str, tmp_path) -> np.ndarray:
+def picture(browser, selector: str) -> np.ndarray:
     """The mean colour of an element, as the screen shows it."""
     box = browser.js(
         f"(({{x, y, width, height}}) => [x, y, width, height])({selector}.getBoundingClientRect())"
     )
-    shot = Image.open(browser.screenshot(tmp_path / "shot.png", whole=False)).convert("RGB")
+    shot = Image.open(io.BytesIO(browser.page.screenshot())).convert("RGB")
     x, y, width, height = box
     return np.asarray(shot.crop((int(x) + 8, int(y) + 8, int(x + width) - 8, int(y + height) - 8))).mean(
         (0, 1)
@@ -103,11 +103,11 @@ def assert_tidy(browser, width: int) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [WIDE, PHONE])
-def test_the_page_is_tidy_and_silent(browser, page, tmp_path, width, dark):
+def test_the_page_is_tidy_and_silent(browser, page, width, dark):
     browser.open(page, width=width, dark=dark)
     browser.js("document.querySelectorAll('.more').forEach((button) => button.click())")
     assert_tidy(browser, width)
-    shot = Image.open(browser.screenshot(tmp_path / f"{width}.png")).convert("L")
+    shot = Image.open(io.BytesIO(browser.page.screenshot(full_page=True))).convert("L")
     assert shot.width == width
     assert (np.median(np.asarray(shot)) < 60) == dark
     assert browser.errors == []
@@ -124,25 +124,24 @@ def test_the_map_draws_images_in_the_colour_of_their_label(browser, page):
     assert "#{:02x}{:02x}{:02x}".format(*pixel) == color
 
 
-def test_hover_shows_the_thumbnail_and_a_click_keeps_it(browser, page, tmp_path):
+def test_hover_shows_the_thumbnail_and_a_click_keeps_it(browser, page):
     browser.open(page)
     spots, colors, i = places(browser), solid_colors(400), 217
     x, y = spots[i].tolist()
     assert browser.js("tip.hidden")
-    browser.mouse("mouseMoved", x, y)
+    browser.page.mouse.move(x, y)
     browser.wait("!tip.hidden")
     assert browser.js("Number(tip.querySelector('.thumb').dataset.i)") == i
-    time.sleep(0.3)  # the sheet is decoded beside the page
-    assert np.abs(picture(browser, "tip.querySelector('.thumb')", tmp_path) - colors[i]).max() < 12
-    for kind in ("mousePressed", "mouseReleased"):
-        browser.mouse(kind, x, y, button="left", clickCount=1)
+    browser.page.wait_for_timeout(300)  # the sheet is decoded beside the page
+    assert np.abs(picture(browser, "tip.querySelector('.thumb')") - colors[i]).max() < 12
+    browser.page.mouse.click(x, y)
     browser.wait("inspector.querySelector('.thumb.main')")
-    assert np.abs(picture(browser, "inspector.querySelector('.thumb.main')", tmp_path) - colors[i]).max() < 12
+    assert np.abs(picture(browser, "inspector.querySelector('.thumb.main')") - colors[i]).max() < 12
     assert browser.js("inspector.querySelectorAll('.strip .thumb').length") == 6
     assert browser.js("inspector.querySelector('a').textContent") == browser.js(f"grande.data.files[{i}]")
     link = browser.js("decodeURIComponent(inspector.querySelector('a').getAttribute('href'))")
     assert link == "../my photos #1/" + browser.js(f"grande.data.files[{i}]")
-    browser.mouse("mouseMoved", 5, 5)
+    browser.page.mouse.move(5, 5)
     browser.wait("tip.hidden")
     assert browser.errors == []
 
@@ -150,22 +149,22 @@ def test_hover_shows_the_thumbnail_and_a_click_keeps_it(browser, page, tmp_path)
 def test_a_tap_shows_the_thumbnail_on_a_phone(browser, page):
     browser.open(page, width=PHONE, height=844)
     spots, i = places(browser), 217
-    browser.tap(*spots[i].tolist())
+    browser.page.touchscreen.tap(*spots[i].tolist())
     browser.wait("inspector.querySelector('.thumb.main')")
     assert browser.js("Number(tip.querySelector('.thumb').dataset.i)") == i
     assert browser.js("document.documentElement.scrollWidth") <= PHONE
     assert browser.errors == []
 
 
-def test_thumbnails_in_lists_show_their_image_and_lead_to_the_map(browser, page, tmp_path):
+def test_thumbnails_in_lists_show_their_image_and_lead_to_the_map(browser, page):
     browser.open(page)
     colors = solid_colors(400)
     browser.js("document.querySelector('#unsure .thumb').scrollIntoView()")
     browser.wait("document.querySelector('#unsure .thumb').style.backgroundImage")
-    time.sleep(0.3)
+    browser.page.wait_for_timeout(300)
     for selector in ("#unsure .thumb", "#unsure .strip .thumb"):
         i = browser.js(f"Number(document.querySelector('{selector}').dataset.i)")
-        shown = picture(browser, f"document.querySelector('{selector}')", tmp_path)
+        shown = picture(browser, f"document.querySelector('{selector}')")
         assert np.abs(shown - colors[i]).max() < 12
     browser.js("document.querySelector('#unsure .thumb').click()")
     browser.wait("location.hash === '#map'")
@@ -173,11 +172,11 @@ def test_thumbnails_in_lists_show_their_image_and_lead_to_the_map(browser, page,
     assert browser.js("Number(inspector.querySelector('.main').dataset.i)") == i
 
 
-def test_filters_zoom_pictures_sorting_and_theme_work(browser, page, tmp_path):
+def test_filters_zoom_pictures_sorting_and_theme_work(browser, page):
     browser.open(page)
     browser.js("document.getElementById('map').scrollIntoView()")
     frame = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    seen = {browser.screenshot(tmp_path / "shot.png", whole=False).read_bytes()}
+    seen = {browser.page.screenshot()}
     for action in (
         "document.querySelector('#legend button').click()",
         "document.querySelector('#legend button').click(); document.getElementById('show').value = 'given';"
@@ -190,8 +189,8 @@ def test_filters_zoom_pictures_sorting_and_theme_work(browser, page, tmp_path):
     ):
         browser.js(action)
         browser.js(frame)
-        time.sleep(0.2)
-        seen.add(browser.screenshot(tmp_path / "shot.png", whole=False).read_bytes())
+        browser.page.wait_for_timeout(200)
+        seen.add(browser.page.screenshot())
     assert len(seen) == 7
     assert browser.js("document.documentElement.dataset.theme") == "dark"
     order = (
@@ -205,21 +204,11 @@ def test_filters_zoom_pictures_sorting_and_theme_work(browser, page, tmp_path):
 
 
 def test_the_numbers_are_there_without_javascript(browser, page):
-    browser.call("Emulation.setScriptExecutionDisabled", value=True)
-    try:
-        browser.call("Page.navigate", url=page.as_uri())
-        time.sleep(1)
-        root = browser.call("DOM.getDocument")["root"]["nodeId"]
-        body = browser.call("DOM.querySelector", nodeId=root, selector="main")["nodeId"]
-        html = browser.call("DOM.getOuterHTML", nodeId=body)["outerHTML"]
-        assert "87.3&nbsp;%" in html
-        size = browser.call("Page.getLayoutMetrics")["cssContentSize"]
-        assert size["width"] <= WIDE
-        hidden = browser.call("DOM.querySelector", nodeId=root, selector="#map")["nodeId"]
-        with pytest.raises(AssertionError, match="box model"):
-            browser.call("DOM.getBoxModel", nodeId=hidden)
-    finally:
-        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    without = browser.open(page, width=WIDE, javascript=False)
+    assert "87.3&nbsp;%" in without.inner_html("main")
+    assert browser.js("document.documentElement.scrollWidth") <= WIDE
+    assert without.locator("#trust").bounding_box()
+    assert without.locator("#map").bounding_box() is None
 
 
 def test_hostile_names_run_nothing(browser, make_content, make_thumbnails, tmp_path):
@@ -250,9 +239,10 @@ def test_hostile_names_run_nothing(browser, make_content, make_thumbnails, tmp_p
 def test_twenty_thousand_images_fit_and_answer_in_time(browser, make_content, make_thumbnails, tmp_path):
     content = make_content(n=20_000, n_classes=200)
     path = write_report(content, tmp_path / "report.html", make_thumbnails(64))
-    ready = browser.open(path)
+    browser.open(path)
+    ready = browser.js("performance.getEntriesByName('grande-ready')[0].startTime")
     x, y = places(browser)[217].tolist()
-    browser.mouse("mouseMoved", x, y)
+    browser.page.mouse.move(x, y)
     browser.wait("!tip.hidden && tip.querySelector('.thumb').style.backgroundImage")
     shown = browser.js("performance.now()")
     report = {"megabytes": path.stat().st_size / 1e6, "ready_ms": ready, "thumbnail_ms": shown}

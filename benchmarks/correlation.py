@@ -19,7 +19,7 @@ import numpy as np
 
 from common import print_table, write_rows
 from grande_gnn.graph import dgcg_graph, rank_correlation, ranked_lists
-from grande_gnn.graph.rank_correlation import MEASURES
+from grande_gnn.graph.correlation import MEASURES
 
 LENGTH, DEPTH, P = 200, 40, 0.9
 Loop = Callable[[list[int], list[int]], float]

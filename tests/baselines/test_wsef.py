@@ -10,7 +10,7 @@ from grande_gnn.baselines.supervised import KNN, SVM
 from grande_gnn.baselines.wsef import PRESETS, WSEF, expand_labels
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import rank_correlation, ranked_lists
-from grande_gnn.graph.rank_correlation import MEASURES, jaccard
+from grande_gnn.graph.correlation import MEASURES, jaccard
 
 
 def blobs(n=90, distance=2.5):

@@ -7,8 +7,8 @@ import pytest
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph, dgcg_edges, dgcg_graph, rank_correlation, ranked_lists
+from grande_gnn.graph.correlation import jaccard
 from grande_gnn.graph.dgcg import THRESHOLDS
-from grande_gnn.graph.rank_correlation import jaccard
 
 
 def blobs(n, seed=0, d=5):

@@ -1,124 +1,89 @@
-"""Ranked lists are exact: self, then float64 distance, then index — whatever the data does to float32."""
+"""Neighbors are searched once and handed on; prefixes, distances and queries follow from the definition."""
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.neighbors import BallTree
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.graph import ranked_lists
+from grande_gnn.graph import Neighbors, ranked_lists
+from grande_gnn.graph import neighbors as module
+
+X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 
 
-def brute_force(X, length):
-    """The canonical order from the definition, a row at a time in float64."""
-    X = np.asarray(X, dtype=np.float32).astype(np.float64)
-    lists = []
-    for i, x in enumerate(X):
-        distance = np.sqrt(((X - x) ** 2).sum(1))
-        distance[i] = -1
-        lists.append(np.lexsort((np.arange(len(X)), distance))[:length])
-    return np.array(lists)
-
-
-def _normal(n=150, d=7):
-    return np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
-
-
-def _grid():
-    return np.stack(np.meshgrid(np.arange(12), np.arange(12)), -1).reshape(-1, 2)  # ties everywhere
-
-
-def _far_clusters():
-    """Two groups 2·10⁴ apart, each finer than the float32 expansion ‖x‖² + ‖y‖² − 2xy can see."""
-    X = np.random.default_rng(1).normal(scale=0.05, size=(120, 8))
-    X[:, 0] += np.where(np.arange(120) % 2, 1e4, -1e4)
-    return X
-
-
-def _outlier():
-    X = _normal()
-    X[3] = 1e6
-    return X
-
-
-HARD = {
-    "normal": _normal(),
-    "one feature": _normal(90, 1),
-    "grid": _grid(),
-    "all equal": np.ones((80, 3)),
-    "duplicates": _normal(20)[np.random.default_rng(2).integers(0, 20, size=200)],
-    "many copies of one": np.vstack([np.zeros((70, 4)), _normal(30, 4)]),
-    "a feature of 1e4": np.hstack([_normal(), np.full((150, 1), 1e4)]),
-    "an offset of 1e4": _normal() + 1e4,
-    "far clusters": _far_clusters(),
-    "an outlier": _outlier(),
-    "huge": _normal() * 1e20,
-    "minute": _normal() * 1e-25,
-}
-
-
-@pytest.mark.parametrize("method", ["exact", "balltree"])
-@pytest.mark.parametrize("name", HARD)
-def test_equals_brute_force(name, method):
-    for length in (1, 10, 60):
-        np.testing.assert_array_equal(
-            ranked_lists(HARD[name], length, method=method), brute_force(HARD[name], length)
-        )
-
-
-def test_equals_balltree_on_digits():
-    X = load_digits().data  # integers, so distances tie all the time
-    distance, found = BallTree(X).query(X, k=120)
-    distance[found == np.arange(len(X))[:, None]] = -1
-    order = np.lexsort((found, distance), axis=1)
-    canonical = np.take_along_axis(found, order, 1)
-    distance = np.take_along_axis(distance, order, 1)
-    # BallTree may leave out some of those tied at its cut, so compare what lies strictly before it.
-    length = 60
-    safe = distance[:, length] < distance[:, -1]
-    assert safe.mean() > 0.99
-    np.testing.assert_array_equal(ranked_lists(X, length)[safe], canonical[safe, :length])
-
-
-@pytest.mark.parametrize("name", ["normal", "grid", "many copies of one", "far clusters"])
-@pytest.mark.parametrize("block_bytes", [1, 5_000, 100_000])
-def test_the_block_size_does_not_matter(name, block_bytes):
-    np.testing.assert_array_equal(
-        ranked_lists(HARD[name], 20, block_bytes=block_bytes), ranked_lists(HARD[name], 20)
+@pytest.fixture
+def searches(monkeypatch):
+    """The list lengths that were searched for."""
+    lengths = []
+    exact = module.BACKENDS["exact"]
+    monkeypatch.setitem(
+        module.BACKENDS, "exact", lambda X, length, device: lengths.append(length) or exact(X, length, device)
     )
+    return lengths
 
 
-@pytest.mark.parametrize("method", ["exact", "balltree"])
-@pytest.mark.parametrize("n", [1, 2, 9])
-def test_k_above_n_lists_everybody(n, method):
-    lists = ranked_lists(_normal(n), 50, method=method)
-    assert lists.shape == (n, n)
-    assert lists.dtype == np.int32
-    np.testing.assert_array_equal(lists[:, 0], np.arange(n))
-    np.testing.assert_array_equal(np.sort(lists, axis=1), np.tile(np.arange(n), (n, 1)))
+def test_nothing_is_searched_before_it_is_needed(searches):
+    neighbors = Neighbors(X)
+    assert neighbors.length == 0
+    neighbors.query(X[:2], 3)
+    assert searches == []
 
 
-def test_the_input_is_left_alone():
-    X = _normal()
-    before = X.copy()
-    ranked_lists(X, 5)
-    np.testing.assert_array_equal(X, before)
+def test_one_search_serves_every_shorter_list_and_a_longer_one_searches_again(searches):
+    neighbors = Neighbors(X)
+    for k in (20, 5, 20, 1):
+        np.testing.assert_array_equal(neighbors.lists(k), ranked_lists(X, k, method="balltree"))
+    neighbors.distances(6)
+    assert searches == [20]
+    neighbors.lists(30)
+    assert searches == [20, 30]
+    assert neighbors.length == 30
+
+
+def test_more_than_all_samples_are_all_samples(searches):
+    neighbors = Neighbors(X)
+    assert neighbors.lists(1000).shape == (40, 40)
+    neighbors.lists(500)
+    assert searches == [40]
+
+
+def test_distances_are_those_of_the_entries():
+    neighbors = Neighbors(X)
+    expected = np.sort(np.linalg.norm(X[:, None].astype(np.float64) - X[None], axis=2), axis=1)
+    for k in (1, 2, 7):
+        np.testing.assert_allclose(neighbors.distances(k), expected[:, k - 1], rtol=1e-6, atol=1e-7)
+    assert np.isinf(neighbors.distances(41)).all()
+
+
+def test_a_query_gives_the_nearest_by_distance_then_index():
+    new = np.random.default_rng(1).normal(size=(9, 3)).astype(np.float32)
+    found, distance = Neighbors(X).query(new, 5)
+    exact = np.sqrt(((new[:, None].astype(np.float64) - X[None].astype(np.float64)) ** 2).sum(2))
+    expected = np.lexsort((np.broadcast_to(np.arange(40), exact.shape), exact), axis=1)[:, :5]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(distance, np.take_along_axis(exact, expected, 1))
+    assert Neighbors(X).query(new, 99)[0].shape == (9, 40)
+
+
+def test_known_lists_are_used_and_not_searched_again(searches):
+    lists = ranked_lists(X, 10)
+    searches.clear()
+    neighbors = Neighbors.from_lists(X, lists)
+    np.testing.assert_array_equal(neighbors.lists(4), lists[:, :4])
+    assert neighbors.length == 10
+    assert searches == []
+    neighbors.lists(12)
+    assert searches == [12]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("make", "words"),
     [
-        ((_normal(), 0), "n_neighbors must be an integer of at least 1; got 0"),
-        ((_normal(), 2.5), "n_neighbors must be an integer"),
-        (([1.0, 2.0], 1), "one row a sample"),
-        (([[np.nan]], 1), "must be finite"),
+        (lambda: Neighbors(X, backend="annoy"), "backend must be one of exact, balltree; got 'annoy'"),
+        (lambda: Neighbors(X).lists(0), "k must be an integer of at least 1; got 0"),
+        (lambda: Neighbors.from_lists(X, np.zeros((3, 2), int)), "40 samples; got 3 rows"),
+        (lambda: Neighbors(X).query([[np.nan] * 3], 1), "new must be finite"),
     ],
 )
-def test_says_what_is_wrong(arguments, words):
+def test_says_what_is_wrong(make, words):
     with pytest.raises(InvalidInputError, match=words):
-        ranked_lists(*arguments)
-
-
-def test_refuses_an_unknown_method():
-    with pytest.raises(InvalidInputError, match="method must be one of exact, balltree; got 'annoy'"):
-        ranked_lists(_normal(), method="annoy")
+        make()

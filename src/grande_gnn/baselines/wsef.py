@@ -3,7 +3,7 @@
     each labelled i proposes its label to every unlabelled j ∈ list(i) with S_ij ≥ th;
     j takes the label if all proposals to it agree, and stays unlabelled otherwise
 
-S is a rank correlation (:mod:`grande_gnn.graph.rank_correlation`). One round; the second stage is trained on given
+S is a rank correlation (:mod:`grande_gnn.graph.correlation`). One round; the second stage is trained on given
 and taken labels. A taken label is a guess, and only ever the guess is trained on.
 
 Presotto, Valem, de Sá, Pedronette & Papa, Weakly supervised learning through rank-based contextual measures,
@@ -24,7 +24,7 @@ from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.baselines.supervised import SVM, Supervised
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import rank_correlation, ranked_lists
-from grande_gnn.graph.rank_correlation import Measure
+from grande_gnn.graph.correlation import Measure
 from grande_gnn.internal.validation import UNLABELLED, check_choice, check_integer, check_real
 
 __all__ = ["PRESETS", "WSEF", "Preset", "expand_labels"]
@@ -61,7 +61,7 @@ class WSEF(System):
 
     Parameters
     ----------
-    correlation : a name of :data:`~grande_gnn.graph.rank_correlation.MEASURES`, or a measure.
+    correlation : a name of :data:`~grande_gnn.graph.correlation.MEASURES`, or a measure.
     threshold : the correlation from which on a label is proposed; ``None`` = the preset's for the measure.
     depth, list_length : items of two lists compared, and candidates of each labelled sample; ``None`` =
         the preset's. Both are at most the number of samples.

@@ -22,7 +22,8 @@ from grande_gnn.classifier.normalizer import NORMALIZATIONS, Normalizer
 from grande_gnn.classifier.tuning import AUTO, PAPER, Choice, Selection, choose
 from grande_gnn.engine import DegreeFunction, DegreeSpec, Replica, Settings, resolve_device, train
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.graph import GRAPHS, build_graph, ranked_lists
+from grande_gnn.graph import build_graph, ranked_lists
+from grande_gnn.graph.kinds import public_graphs
 from grande_gnn.internal.validation import (
     as_label_array,
     check_choice,
@@ -183,7 +184,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
 
     def _wanted(self, graph: Any) -> Choice:
         """The four settings that may be open, checked; a ready graph leaves nothing to choose about graphs."""
-        check_choice(self.graph, (*GRAPHS, AUTO), name="graph")
+        check_choice(self.graph, (*public_graphs(), AUTO), name="graph")
         check_choice(self.normalize, (*NORMALIZATIONS, AUTO), name="normalize")
         k, sigma = self.n_neighbors, self.sigma
         k = k if k == AUTO else check_integer(k, name="n_neighbors", low=1)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from grande_gnn.degree import LOG_PENALTY_CAP
 from grande_gnn.engine import DegreeSpec
 from grande_gnn.graph import Graph
-from grande_gnn.graph.neighbors import pair_distances
+from grande_gnn.graph.exact_search import pair_distances
 
 __all__ = ["FrozenModel", "Joins", "distances_to", "join", "last_listed_distance", "softmax"]
 

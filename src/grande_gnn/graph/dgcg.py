@@ -14,9 +14,9 @@ import logging
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grande_gnn.graph.correlation import Measure, rank_correlation
 from grande_gnn.graph.graph import Graph
 from grande_gnn.graph.neighbors import ranked_lists
-from grande_gnn.graph.rank_correlation import Measure, rank_correlation
 from grande_gnn.internal.validation import check_choice, check_lists
 
 __all__ = ["THRESHOLDS", "dgcg_edges", "dgcg_graph"]
@@ -46,7 +46,7 @@ def dgcg_edges(
     Parameters
     ----------
     lists : ranked lists (n_samples x length); entries beyond the first 200 are not used.
-    correlation : a name of :data:`~grande_gnn.graph.rank_correlation.MEASURES`, or a measure.
+    correlation : a name of :data:`~grande_gnn.graph.correlation.MEASURES`, or a measure.
     depth : items of two lists compared.
     count_self : whether the density counts the self edges.
     threshold : ``"bisect"``, the authors' ten bisections, which may step over the wanted density when the

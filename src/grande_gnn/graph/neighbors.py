@@ -1,30 +1,96 @@
-"""Ranked lists: for each sample all others by Euclidean distance, nearest first, exactly.
+"""The nearest samples of each sample: searched once, then handed to everyone who needs them.
 
-The canonical order is: the sample itself, then ascending float64 distance, then index.
-
-Method: a blocked float32 product gives ‖x‖² + ‖y‖² − 2x·y for a block of rows against all
-samples, and the smallest L + margin of each row are kept. Float32 can only confuse
-values closer than its rounding error, so those runs, and only those, are measured again as
-Σ(x − y)² in float64. A row whose cut may have been confused is measured again whole.
+Entry 1 of a list is the sample itself; then come the others by ascending Euclidean distance, ties by index. The first
+k entries of a longer list are the list of length k, so one search serves graphs, outliers, suggestions and the report.
 """
 
 from __future__ import annotations
 
-import math
+import logging
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.internal.device import float32_products
-from grande_gnn.internal.validation import check_choice, check_features, check_integer
+from grande_gnn.graph.balltree_search import balltree_lists
+from grande_gnn.graph.exact_search import exact_lists, nearest_to_new, pair_distances
+from grande_gnn.internal.device import resolve_device
+from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_lists
 
-__all__ = ["pair_distances", "ranked_lists"]
+__all__ = ["BACKENDS", "Neighbors", "SearchBackend", "ranked_lists"]
 
-_ROWS = 2**14
-"""Samples at a time where all are passed in float64."""
-_MARGIN = 16
-"""Candidates kept beyond the list, so that most near-ties at its end are settled at once."""
+logger = logging.getLogger(__name__)
+
+SearchBackend = Callable[[NDArray[np.float32], int, torch.device], NDArray[np.int32]]
+"""From features, list length and device to one ranked list per sample."""
+
+BACKENDS: dict[str, SearchBackend] = {
+    "exact": exact_lists,
+    "balltree": lambda X, length, device: balltree_lists(X, length),
+}
+"""How neighbors are searched, by name."""
+
+
+class Neighbors:
+    """The neighbors of each row of ``features``, searched when they are first needed.
+
+    Parameters
+    ----------
+    features : array of shape (n_samples, n_features), normalized as the graph needs them.
+    backend : a name of :data:`BACKENDS`.
+    device : where the search runs: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+
+    Examples
+    --------
+    >>> neighbors = Neighbors([[0.0], [1.0], [3.0]])
+    >>> neighbors.lists(2).tolist(), neighbors.distances(2).tolist()
+    ([[0, 1], [1, 0], [2, 1]], [1.0, 1.0, 2.0])
+    >>> [found.tolist() for found in neighbors.query([[2.5]], 2)]
+    [[[2, 1]], [[0.5, 1.5]]]
+    """
+
+    def __init__(self, features: ArrayLike, *, backend: str = "exact", device: str = "auto") -> None:
+        self.features = check_features(features)
+        self.backend = check_choice(backend, BACKENDS, name="backend")
+        self.device = device
+        self._lists: NDArray[np.int32] | None = None
+
+    @classmethod
+    def from_lists(cls, features: ArrayLike, lists: ArrayLike, *, device: str = "auto") -> Neighbors:
+        """Neighbors that were searched before; a request for longer lists searches again."""
+        neighbors = cls(features, device=device)
+        neighbors._lists = check_lists(lists, len(neighbors.features))
+        return neighbors
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def length(self) -> int:
+        """How many entries of each list are known so far."""
+        return 0 if self._lists is None else self._lists.shape[1]
+
+    def lists(self, k: int) -> NDArray[np.int32]:
+        """The first ``k`` entries of each ranked list, the sample itself included; at most all samples."""
+        length = min(check_integer(k, name="k", low=1), len(self))
+        if self._lists is None or self.length < length:
+            device = resolve_device(self.device)
+            logger.info("searching the %d nearest neighbors of %d samples on %s", length, len(self), device)
+            self._lists = BACKENDS[self.backend](self.features, length, device)
+        return self._lists[:, :length]
+
+    def distances(self, k: int) -> NDArray[np.float64]:
+        """The distance from each sample to entry ``k`` of its list; infinity if there are fewer samples than that."""
+        if len(self) < k:
+            return np.full(len(self), np.inf)
+        last = torch.from_numpy(self.lists(k)[:, k - 1].astype(np.int64))
+        return pair_distances(torch.from_numpy(self.features), torch.arange(len(self)), last).numpy()
+
+    def query(self, new: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The ``k`` nearest of these samples to each new one and their distances; at most all samples."""
+        k = min(check_integer(k, name="k", low=1), len(self))
+        return nearest_to_new(check_features(new, name="new"), self.features, k)
 
 
 def ranked_lists(
@@ -40,10 +106,10 @@ def ranked_lists(
     Parameters
     ----------
     features : array of shape (n_samples, n_features)
-    n_neighbors : length of each list, the sample itself counted.
-    method : ``"exact"`` (blocked matrix products) or ``"balltree"`` (scikit-learn's BallTree, as
-        in the paper; the same lists, slower above about 30 features).
-    device : where the products run, ``"cpu"`` or ``"cuda"``.
+    n_neighbors : length of each list, the sample itself included.
+    method : ``"exact"`` (blocked matrix products) or ``"balltree"`` (scikit-learn's BallTree, as in the paper; the
+        same lists, slower above about 30 features).
+    device : where the products run: ``"auto"``, ``"cpu"`` or ``"cuda"``.
     block_bytes : working memory, None = 256 MiB, or a few GiB of a GPU; the lists do not depend on it.
 
     Examples
@@ -53,132 +119,7 @@ def ranked_lists(
     """
     X = check_features(features)
     length = min(check_integer(n_neighbors, name="n_neighbors", low=1), len(X))
-    if check_choice(method, ("exact", "balltree"), name="method") == "balltree":
-        return _balltree_lists(X, length)
-    on = torch.device(device)
-    return _exact_lists(X, length, on, block_bytes or _default_block_bytes(on))
-
-
-def _default_block_bytes(device: torch.device) -> int:
-    """A modest block; on a GPU a larger one, since every block reads all features again."""
-    if device.type != "cuda":
-        return 256 * 2**20
-    return min(4 * 2**30, torch.cuda.mem_get_info(device)[0] // 4)
-
-
-def _exact_lists(
-    X: NDArray[np.float32], length: int, device: torch.device, block_bytes: int
-) -> NDArray[np.int32]:
-    n, d = X.shape
-    exact = torch.from_numpy(X).to(device)
-    centred = _centred(exact)
-    squares = torch.cat([(rows.double() ** 2).sum(1).float() for rows in centred.split(_ROWS)])
-    # The rounding error of a length-d float32 product grows like √d·u (Higham & Mary, 2019). Seen on
-    # real and hostile data: at most 0.43 √d u (‖x‖² + ‖y‖²).
-    unit = (8 + math.sqrt(d) / 2) * torch.finfo(torch.float32).eps
-    keep = min(n, length + _MARGIN)
-    lists = np.empty((n, length), dtype=np.int32)
-    block = max(1, min(n, block_bytes // (12 * n)))
-    transposed = centred.T.contiguous()
-    with float32_products("ieee", device):  # neighbours are exact whatever the training precision is
-        for start in range(0, n, block):
-            rows = torch.arange(start, min(n, start + block), device=device)
-            values = torch.addmm(squares, centred[rows], transposed, alpha=-2.0)
-            values += squares[rows, None]
-            values[torch.arange(len(rows), device=device), rows] = -math.inf
-            values, found = values.topk(keep, largest=False)
-            # Whatever lies nearer than v has ‖y‖² ≤ 2(‖x‖² + v), which bounds the error of what was cut.
-            reach = 2 * unit * (3 * squares[rows] + 2 * values[:, -1].clamp_min(0))
-            cut = (values[:, -1] - values[:, length - 1] <= reach) & (keep < n)
-            if cut.any():
-                found[cut] = _whole_rows(exact, rows[cut], keep)
-            tolerance = unit * (squares[rows, None] + squares[found])
-            close = values.diff(dim=1) <= tolerance[:, 1:] + tolerance[:, :-1]
-            close[cut] = False
-            _settle_near_ties(exact, rows, found, close)
-            lists[start : start + len(rows)] = found[:, :length].int().cpu().numpy()
-    return lists
-
-
-def _centred(exact: torch.Tensor) -> torch.Tensor:
-    """The samples around their mean, divided by a power of two.
-
-    Centring shortens the vectors, and with them the rounding error of the expansion; the power of two brings
-    them near 1, so that no square leaves the range of float32.
-    """
-    blocks = exact.split(_ROWS)
-    mean = torch.stack([rows.sum(0, dtype=torch.float64) for rows in blocks]).sum(0) / len(exact)
-    most = max((rows - mean).abs().max().item() for rows in blocks)
-    scale = 2.0 ** -math.frexp(most)[1]
-    centred = torch.empty_like(exact)
-    for rows, out in zip(blocks, centred.split(_ROWS), strict=True):
-        out.copy_((rows - mean) * scale)
-    return centred
-
-
-def _settle_near_ties(
-    exact: torch.Tensor, rows: torch.Tensor, found: torch.Tensor, close: torch.Tensor
-) -> None:
-    """Reorder, in place, each run of entries ``close`` to the next by float64 distance, then index."""
-    touched = torch.zeros_like(found, dtype=torch.bool)
-    touched[:, 1:] |= close
-    touched[:, :-1] |= close
-    row, column = touched.nonzero(as_tuple=True)
-    if len(row) == 0:
-        return
-    starts_run = torch.ones_like(found, dtype=torch.bool)
-    starts_run[:, 1:] = ~close
-    run = starts_run.flatten().cumsum(0).view_as(found)[row, column]
-    entry = found[row, column]
-    distance = pair_distances(exact, rows[row], entry)
-    order = np.lexsort([key.cpu().numpy() for key in (entry, distance, run)])
-    found[row, column] = entry[torch.from_numpy(order).to(entry.device)]
-
-
-def _whole_rows(exact: torch.Tensor, rows: torch.Tensor, keep: int) -> torch.Tensor:
-    """The canonical list of each row, measured in float64 against every sample."""
-    everyone = torch.arange(len(exact), device=exact.device)
-    out = []
-    for row in rows.tolist():
-        distance = pair_distances(exact, torch.full_like(everyone, row), everyone)
-        distance[row] = -1.0
-        out.append(distance.sort(stable=True).indices[:keep])
-    return torch.stack(out)
-
-
-def pair_distances(
-    features: torch.Tensor, left: torch.Tensor, right: torch.Tensor, others: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Euclidean distances of the given pairs in float64, in blocks; ``right`` counts in ``others``, if there are any."""
-    others = features if others is None else others
-    # On the CPU a block stays in the cache; on a GPU it is large enough to keep it busy.
-    block_bytes = 256 * 2**20 if features.is_cuda else 2 * 2**20
-    block = max(1, block_bytes // (16 * features.shape[1]))
-    pieces = [
-        (features[a].double() - others[b].double()).square_().sum(1).sqrt_()
-        for a, b in zip(left.split(block), right.split(block), strict=True)
-    ]
-    return torch.cat(pieces) if pieces else torch.empty(0, dtype=torch.float64, device=features.device)
-
-
-def _balltree_lists(X: NDArray[np.float32], length: int) -> NDArray[np.int32]:
-    """The same lists from scikit-learn's BallTree, put into the canonical order."""
-    from sklearn.neighbors import BallTree
-
-    n = len(X)
-    tree = BallTree(X, leaf_size=200)
-    lists = np.empty((n, length), dtype=np.int32)
-    pending, keep = np.arange(n), min(n, length + _MARGIN)
-    while len(pending):
-        distance, found = tree.query(X[pending], k=keep)
-        distance = distance.copy()
-        distance[found == pending[:, None]] = -1.0
-        order = np.lexsort((found, distance), axis=1)
-        distance = np.take_along_axis(distance, order, axis=1)
-        found = np.take_along_axis(found, order, axis=1)
-        # A list is settled when its own entry is there and its last value is not tied with the cut.
-        settled = (found[:, 0] == pending) & (distance[:, length - 1] < distance[:, -1])
-        settled |= keep == n
-        lists[pending[settled]] = found[settled, :length]
-        pending, keep = pending[~settled], min(n, 2 * keep)
-    return lists
+    search = BACKENDS[check_choice(method, BACKENDS, name="method")]
+    if block_bytes is not None:
+        return exact_lists(X, length, resolve_device(device), block_bytes)
+    return search(X, length, resolve_device(device))

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.graph.rank_correlation import rank_correlation, rbo
+from grande_gnn.graph.correlation import rank_correlation, rbo
 from grande_gnn.graph.rerank.common import entries_at, list_matrix, normalise_ranks, product_at, sort_lists
 from grande_gnn.internal.validation import check_integer
 

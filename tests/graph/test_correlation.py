@@ -9,7 +9,7 @@ import pytest
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import ranked_lists
-from grande_gnn.graph.rank_correlation import MEASURES, kendall, rank_correlation, rbo
+from grande_gnn.graph.correlation import MEASURES, kendall, rank_correlation, rbo
 
 DEPTH = 8
 

@@ -1,0 +1,50 @@
+"""Ranked lists and graphs come back from their files, and what is none is refused with one sentence."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.errors import FileFormatError
+from grande_gnn.graph import knn_graph, ranked_lists
+from grande_gnn.graph.graph_files import load_graph, load_lists, save_graph, save_lists
+
+X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+
+
+def test_lists_and_graph_come_back(tmp_path):
+    lists, graph = ranked_lists(X, 4), knn_graph(X, 3)
+    save_lists(tmp_path / "l.npz", lists)
+    save_graph(tmp_path / "g.npz", graph)
+    np.testing.assert_array_equal(load_lists(tmp_path / "l.npz"), lists)
+    again = load_graph(tmp_path / "g.npz")
+    np.testing.assert_array_equal(again.indptr, graph.indptr)
+    np.testing.assert_array_equal(again.indices, graph.indices)
+
+
+def test_a_one_sided_graph_without_loops_is_completed(tmp_path):
+    np.savez(tmp_path / "g.npz", indptr=[0, 1, 1, 1], indices=[2])
+    dense = load_graph(tmp_path / "g.npz").to_scipy(int).toarray()
+    assert dense.tolist() == [[1, 0, 1], [0, 1, 0], [1, 0, 1]]
+
+
+@pytest.mark.parametrize("load", [load_lists, load_graph])
+def test_another_file_is_refused_by_name(tmp_path, load):
+    np.savez(tmp_path / "f.npz", features=X)
+    with pytest.raises(FileFormatError, match=r"f\.npz has no array .*; got features"):
+        load(tmp_path / "f.npz")
+    with pytest.raises(FileFormatError, match="no such"):
+        load(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices"), [([0], []), ([0, 1, 1], [7]), ([0, 5], [0]), ([0.0, 1.0], [0]), ([1, 0, 1], [0])]
+)
+def test_a_graph_that_is_none(tmp_path, indptr, indices):
+    np.savez(tmp_path / "g.npz", indptr=np.array(indptr), indices=np.array(indices, dtype=np.int64))
+    with pytest.raises(FileFormatError, match="does not hold a square CSR graph; got"):
+        load_graph(tmp_path / "g.npz")
+
+
+def test_lists_that_are_none(tmp_path):
+    np.savez(tmp_path / "l.npz", lists=np.array([[1, 0], [0, 1]]))
+    with pytest.raises(FileFormatError, match=r"l\.npz: row i of ranked lists must start with i"):
+        load_lists(tmp_path / "l.npz")

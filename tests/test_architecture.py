@@ -113,6 +113,7 @@ def is_text(node):
 def documented(module):
     """The names of a module's top level that have a docstring (or a string after the assignment)."""
     body = source_of(module).body
+    body += [inner for node in body if is_type_checking(node) for inner in node.body]
     names = set()
     for node, after in zip_longest(body, body[1:]):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

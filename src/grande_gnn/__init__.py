@@ -3,12 +3,22 @@
 Nothing heavy is imported until it is used, so that ``grande --help`` answers at once.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from grande_gnn.internal.lazy import lazy_names
+from grande_gnn.internal.moved import install
+
+if TYPE_CHECKING:
+    from grande_gnn.classifier.estimator import GrandeClassifier
+    from grande_gnn.classifier.splits import LabelledKFold, labelled_accuracy
+    from grande_gnn.degree import degree_centrality, grande_degree
+    from grande_gnn.experiments import evaluate
+    from grande_gnn.graph import Graph, dgcg_graph, knn_graph, ranked_lists, reciprocal_knn_graph
+    from grande_gnn.propagation import grande_norm
 
 __version__ = "0.1.0"
 
-_HOME = {
+_HOMES = {
     "GrandeClassifier": "grande_gnn.classifier.estimator",
     "LabelledKFold": "grande_gnn.classifier.splits",
     "labelled_accuracy": "grande_gnn.classifier.splits",
@@ -22,22 +32,12 @@ _HOME = {
     "reciprocal_knn_graph": "grande_gnn.graph",
     "evaluate": "grande_gnn.experiments",
 }
+"""Each public name and the module that defines it."""
 
-__all__ = [*_HOME, "__version__"]
+__all__ = [*_HOMES, "__version__"]
 
-if TYPE_CHECKING:
-    from grande_gnn.classifier.estimator import GrandeClassifier
-    from grande_gnn.classifier.splits import LabelledKFold, labelled_accuracy
-    from grande_gnn.degree import degree_centrality, grande_degree
-    from grande_gnn.experiments import evaluate
-    from grande_gnn.graph import Graph, dgcg_graph, knn_graph, ranked_lists, reciprocal_knn_graph
-    from grande_gnn.propagation import grande_norm
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'grande_gnn' has no attribute {name!r}")
+__getattr__, _ = lazy_names(__name__, _HOMES)
+install()  # import paths of version 0.1
 
 
 def __dir__() -> list[str]:

@@ -1,19 +1,26 @@
-"""Images: find and read them, extract their features, keep these.
+"""Images: find them, read them, extract their features, and keep the features in a store.
 
 >>> from grande_gnn.images import extract_features, find_images, load_extractor
 >>> images = find_images("photos")                                          # doctest: +SKIP
 >>> features = extract_features(images, load_extractor("lite2")).features()  # doctest: +SKIP
+
+Names are imported when they are first used, so that reading the registry of extractors costs nothing.
 """
 
-from grande_gnn.images.extract import Extraction, extract_features
-from grande_gnn.images.find import ImageSet, find_images
-from grande_gnn.images.networks import EXTRACTORS, Extractor, default_extractor, load_extractor
-from grande_gnn.images.problems import Problem, write_problems
-from grande_gnn.images.ray import RayRunner
-from grande_gnn.images.read import read_image
-from grande_gnn.images.store import FeatureStore, default_store_folder
-from grande_gnn.images.summary import summarise
-from grande_gnn.images.thumbnail import read_thumbnail
+from typing import TYPE_CHECKING
+
+from grande_gnn.internal.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from grande_gnn.images.extract import Extraction, extract_features
+    from grande_gnn.images.find import ImageSet, find_images
+    from grande_gnn.images.networks import EXTRACTORS, Extractor, default_extractor, load_extractor
+    from grande_gnn.images.problems import Problem, write_problems
+    from grande_gnn.images.ray import RayRunner
+    from grande_gnn.images.read import read_image
+    from grande_gnn.images.store import FeatureStore, default_store_folder
+    from grande_gnn.images.summary import summarise
+    from grande_gnn.images.thumbnail import read_thumbnail
 
 __all__ = [
     "EXTRACTORS",
@@ -33,3 +40,12 @@ __all__ = [
     "summarise",
     "write_problems",
 ]
+
+_HOMES = {
+    "Extraction": "extract", "extract_features": "extract", "ImageSet": "find", "find_images": "find",
+    "EXTRACTORS": "networks", "Extractor": "networks", "default_extractor": "networks", "load_extractor": "networks",
+    "Problem": "problems", "write_problems": "problems", "RayRunner": "ray", "read_image": "read",
+    "read_thumbnail": "thumbnail", "FeatureStore": "store", "default_store_folder": "store", "summarise": "summary",
+}  # fmt: skip
+
+__getattr__, __dir__ = lazy_names(__name__, {name: f"{__name__}.{home}" for name, home in _HOMES.items()})

@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from grande_gnn.internal.moved import moved_name
+
 __all__ = ["lazy_names"]
 
 
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package whose public names live in the modules ``homes`` maps them to."""
+    """``__getattr__`` and ``__dir__`` of a package whose public names live in the modules ``homes`` maps them to.
+
+    Names that the package exported in version 0.1 still work, with a DeprecationWarning.
+    """
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return moved_name(package, name)
         value = getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value

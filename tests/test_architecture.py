@@ -1,9 +1,12 @@
-"""The house: who may import whom, what every public name has, and examples that run."""
+"""The house: who may import whom, which test belongs to which module, what every public name has, examples that run."""
 
 import ast
 import doctest
 import importlib
+import importlib.util
 import pkgutil
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
 from itertools import zip_longest
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 import grande_gnn
 
 ROOT = Path(grande_gnn.__file__).parent
+PROJECT = Path(__file__).parents[1]
 MODULES = sorted(
     m.name for m in pkgutil.walk_packages([str(ROOT)], "grande_gnn.") if "__main__" not in m.name
 )
@@ -30,12 +34,49 @@ MAY_IMPORT = {
     "nn": {"degree", "propagation", "graph"},
     "classifier": {"degree", "engine", "graph"},
     "images": set(),
-    "labelling": {"classifier", "engine", "graph", "images", "report"},
+    "labelling": {"classifier", "engine", "graph", "images"},
     "report": {"labelling"},
     "baselines": {"classifier", "engine", "graph", "images"},
+    "experiments": {"baselines", "classifier", "engine", "graph"},
 }
-MAY_IMPORT["experiments"] = {"baselines", "classifier", "degree", "engine", "graph"}
-MAY_IMPORT["cli"] = set(MAY_IMPORT) | {"experiments"}
+"""Who may import whom, exactly: what is not here is forbidden, and what is here is used."""
+
+MAY_IMPORT["cli"] = set(MAY_IMPORT)
+
+LIGHT = (
+    "grande_gnn.engine.models",
+    "grande_gnn.engine.degrees",
+    "grande_gnn.graph.kinds",
+    "grande_gnn.images.networks",
+    "grande_gnn.baselines",
+    "grande_gnn.report.sections",
+)
+"""The registries: reading the names they hold must not cost an import of torch."""
+
+NOT_YET_GONE = {("labelling", "report"), ("experiments", "degree")}
+NOT_YET_USED = {
+    ("engine", "propagation"),
+    ("nn", "propagation"),
+    ("report", "labelling"),
+    ("baselines", "classifier"),
+    ("baselines", "images"),
+}
+NOT_YET_MIRRORED = True
+NOT_YET_DISTINCT = True
+NOT_YET_LIGHT = {*LIGHT}
+"""What is not true yet; all of these only ever shrink."""
+
+
+def load_house():
+    spec = importlib.util.spec_from_file_location("house", PROJECT / "scripts" / "house.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+house = load_house()
+FILES = house.read_modules(ROOT)
 
 
 def room_of(module):
@@ -52,8 +93,8 @@ def source_of(module):
     return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8"))
 
 
-def imports_of(module):
-    """Every module of ours imported anywhere in the file, except for type checkers alone."""
+def imports_of(module, *, types=True):
+    """Every module of ours imported anywhere in the file; ``types=False`` leaves out what only type checkers see."""
     stack, found = [source_of(module)], set()
     while stack:
         node = stack.pop()
@@ -63,7 +104,7 @@ def imports_of(module):
             assert node.level == 0, f"{module} uses a relative import"
             submodules = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= submodules & set(MODULES) or {node.module}
-        stack += node.orelse if is_type_checking(node) else ast.iter_child_nodes(node)
+        stack += node.orelse if is_type_checking(node) and not types else ast.iter_child_nodes(node)
     return {name for name in found if name.startswith("grande_gnn.")}
 
 
@@ -72,24 +113,61 @@ IMPORTS = {module: imports_of(module) for module in MODULES}
 
 def test_every_room_is_in_the_table():
     assert {room_of(m) for m in MODULES} <= set(MAY_IMPORT)
+    assert {room for allowed in MAY_IMPORT.values() for room in allowed} <= set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_only_what_the_table_allows(module):
     room = room_of(module)
-    allowed = MAY_IMPORT[room] | {room} | EVERYONE_MAY
+    allowed = (
+        MAY_IMPORT[room] | {room} | EVERYONE_MAY | {there for here, there in NOT_YET_GONE if here == room}
+    )
     assert {room_of(name) for name in IMPORTS[module]} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("room", "other"), [(r, o) for r, others in MAY_IMPORT.items() if r != "cli" for o in sorted(others)]
+)
+def test_every_permission_is_used(room, other):
+    used = {room_of(name) for module in MODULES if room_of(module) == room for name in IMPORTS[module]}
+    if other not in used and (room, other) in NOT_YET_USED:
+        pytest.skip("not yet")
+    assert other in used
 
 
 def test_no_cycle_between_rooms():
     graph = {}
-    for module, names in IMPORTS.items():
+    for module in MODULES:
         room = room_of(module)
-        graph.setdefault(room, set()).update(room_of(n) for n in names if room_of(n) != room)
+        others = {room_of(name) for name in imports_of(module, types=False)}
+        graph.setdefault(room, set()).update(others - {room} - {o for r, o in NOT_YET_GONE if r == room})
     try:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
         pytest.fail(f"rooms import each other: {error.args[1]}")
+
+
+def test_no_two_modules_share_a_name():
+    shared = house.same_basename(FILES)
+    if shared and NOT_YET_DISTINCT:
+        pytest.skip(f"not yet: {shared}")
+    assert not shared
+
+
+def test_every_module_has_its_test_file():
+    missing = house.without_test(FILES, PROJECT / "tests")
+    if missing and NOT_YET_MIRRORED:
+        pytest.skip(f"not yet: {missing}")
+    assert not missing
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_registries_import_no_torch(module):
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    if done.returncode and module in NOT_YET_LIGHT:
+        pytest.skip("not yet")
+    assert done.returncode == 0, done.stderr
 
 
 def load(module):

@@ -1,12 +1,14 @@
 """The degree against its formula in plain loops, its gradient, and what must not change it."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from grande_gnn import degree_centrality, grande_degree
+from grande_gnn.degree import Centrality, Custom, Degree, Grande
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 
@@ -169,3 +171,51 @@ def test_duplicates_get_a_finite_gradient():
 def test_refuses_a_sigma_that_is_not_positive(connected, sigma):
     with pytest.raises(InvalidInputError, match=r"sigma must be a positive number.*; got"):
         grande_degree(outputs(8), connected.graph, sigma)
+
+
+# -- degrees as objects -------------------------------------------------------------------------------
+
+
+def test_objects_equal_their_functions_and_compare_by_value(tiny):
+    h = outputs(tiny.graph.n_nodes)
+    np.testing.assert_array_equal(Grande(0.3)(h, tiny.graph), grande_degree(h, tiny.graph, 0.3))
+    np.testing.assert_array_equal(Centrality()(h, tiny.graph), tiny.graph.degree)
+    np.testing.assert_array_equal(Custom(grande_degree)(h, tiny.graph), grande_degree(h, tiny.graph))
+    assert len({Grande(0.2), Grande(), Centrality(), Centrality(), Custom(len), Custom(len)}) == 3
+
+
+def test_what_an_object_says_of_itself():
+    assert (Grande(0.3).name, Grande(0.3).sigma, Grande().depends_on_output) == ("grande", 0.3, True)
+    assert (Centrality().name, Centrality().sigma, Centrality().depends_on_output) == (
+        "centrality",
+        None,
+        False,
+    )
+    assert (Custom(math.dist).name, Custom(math.dist).sigma) == ("dist", None)
+    assert Custom(partial(grande_degree, sigma=2.0)).name == "custom"
+    assert [degree.has_kernel for degree in (Grande(), Centrality(), Custom(len))] == [True, True, False]
+    assert type("Hub", (Degree,), {})().name == "hub"
+    with pytest.raises(InvalidInputError, match="sigma must be a positive number"):
+        Grande(-1.0)
+
+
+@pytest.mark.parametrize("degree", [Grande(0.05), Centrality()])
+def test_a_frozen_degree_gives_every_node_its_degree_from_its_neighbours_alone(tiny, degree):
+    h = outputs(tiny.graph.n_nodes)
+    whole, frozen = degree(h, tiny.graph), degree.frozen(h, tiny.graph)
+    for q in range(tiny.graph.n_nodes):
+        around = [q, *np.flatnonzero(tiny.dense[q] * (np.arange(len(h)) != q))]
+        star = Graph.from_edges([0] * len(around), range(len(around)), len(around))
+        np.testing.assert_allclose(frozen(h[around], star)[0], whole[q], rtol=1e-12)
+
+
+def test_a_frozen_degree_goes_beyond_the_largest_distance():
+    frozen = Grande(1.0).frozen(
+        torch.tensor([[0.0], [2.0]], dtype=torch.float64), Graph.from_edges([0], [1], 2)
+    )
+    new = frozen(torch.tensor([[0.0], [6.0]], dtype=torch.float64), Graph.from_edges([0], [1], 2))
+    np.testing.assert_allclose(new, 2 + (1 + math.exp(9)) / 2)
+
+
+def test_a_users_function_cannot_be_frozen(connected):
+    assert Custom(grande_degree).frozen(outputs(8), connected.graph) is None

@@ -6,16 +6,19 @@
 
     ρ(q, i) = ‖h_q − h_i‖₂                                 ρ′ = (ρ − min ρ) / (max ρ − min ρ)
 
-h are the outputs of the head before propagation, so the degree is recomputed in every forward pass and
-the gradient flows through it into the weights. Far neighbours → large δ → quiet messages.
+h is the head's output before propagation, so the degree is recomputed in every forward pass and the gradient
+flows through it into the weights. Far neighbours → large δ → weak messages.
 
-This file is the definition, in plain torch. The replica engine computes the same degree for many
-trainings at once with a hand-written gradient; the tests hold the two together.
+This file is the definition, in plain torch. The replica engine computes the same degree for many trainings at
+once with a hand-written gradient; the tests compare the two.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,7 +29,15 @@ from grande_gnn.internal.validation import check_sigma
 if TYPE_CHECKING:
     from grande_gnn.graph import Graph
 
-__all__ = ["LOG_PENALTY_CAP", "degree_centrality", "grande_degree"]
+__all__ = [
+    "LOG_PENALTY_CAP",
+    "Centrality",
+    "Custom",
+    "Degree",
+    "Grande",
+    "degree_centrality",
+    "grande_degree",
+]
 
 LOG_PENALTY_CAP = math.log(1e12)
 """The penalty 1/f never exceeds 10¹², as in the authors' code, so no σ > 0 gives infinity."""
@@ -38,16 +49,19 @@ def degree_centrality(graph: Graph, *, like: Tensor | None = None) -> Tensor:
     return torch.as_tensor(graph.degree, dtype=like.dtype, device=like.device)
 
 
-def grande_degree(h: Tensor, graph: Graph, sigma: float = 0.2, *, detach: bool = False) -> Tensor:
+def grande_degree(
+    h: Tensor, graph: Graph, sigma: float = 0.2, *, detach: bool = False, largest: float | None = None
+) -> Tensor:
     """The GRaNDe degree δ of each node, from the head's output ``h`` of shape (..., n, c).
 
     Parameters
     ----------
     h : the head's output H⁽⁰⁾; leading dimensions are separate problems on the same graph.
     graph : the neighbourhoods; every node is its own neighbour, so min ρ = 0.
-    sigma : scale of the kernel, > 0. The smaller, the harder far neighbours are punished; σ → ∞ gives
+    sigma : scale of the kernel, > 0. The smaller it is, the more far neighbours are penalized; σ → ∞ gives
         s = 1 and δ = |N| + 1.
     detach : stop the gradient at the degree.
+    largest : max ρ of the graph that the head was trained on, if ``graph`` is a part of a larger one.
 
     Examples
     --------
@@ -61,8 +75,91 @@ def grande_degree(h: Tensor, graph: Graph, sigma: float = 0.2, *, detach: bool =
     count = degree_centrality(graph, like=h)
     rho = torch.linalg.vector_norm(h[..., q, :] - h[..., i, :], dim=-1)  # its gradient at 0 is 0
     low, high = rho.detach().amin(-1, keepdim=True), rho.detach().amax(-1, keepdim=True)
+    if largest is not None:
+        low, high = torch.zeros_like(low), torch.full_like(high, largest)
     spread = high - low
     rho = torch.where(spread > 0, (rho - low) / spread.where(spread > 0, 1.0), 0.0)
     inverse_kernel = (rho.square() / sigma).clamp_max(LOG_PENALTY_CAP).exp()
     s = torch.zeros(h.shape[:-1], dtype=h.dtype, device=h.device).index_add(-1, q, inverse_kernel) / count
     return count + (s.detach() if detach else s)
+
+
+class Degree:
+    """A degree as an object: call it with the head's output h (n × c) and the graph, and get δ of each node.
+
+    A new degree is a subclass with a ``name`` and a differentiable ``__call__``.
+    """
+
+    sigma: float | None = None  # scale of the kernel, if it has one
+    has_kernel: bool = (
+        False  # whether the engine's fast kernels compute it; others are called, and autograd differentiates
+    )
+    depends_on_output: bool = True  # False: it looks at the graph alone and h is ignored
+
+    @property
+    def name(self) -> str:
+        """What rows, reports and saved models call it."""
+        return type(self).__name__.lower()
+
+    def __call__(self, h: Tensor, graph: Graph) -> Tensor:
+        """δ of each node, positive."""
+        raise NotImplementedError
+
+    def frozen(self, H: Tensor, graph: Graph) -> Degree | None:
+        """The same degree with its constants fixed at the output ``H`` of a whole graph.
+
+        It can then be evaluated on a few new nodes and their neighbours alone. ``None``: the degree of a node may
+        depend on any other node, so the whole graph has to be evaluated again with every new node.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class Centrality(Degree):
+    """|N(q)|, the degree of graph convolutions."""
+
+    name = "centrality"
+    has_kernel = True
+    depends_on_output = False
+
+    def __call__(self, h: Tensor, graph: Graph) -> Tensor:
+        return degree_centrality(graph, like=h)
+
+    def frozen(self, H: Tensor, graph: Graph) -> Degree:
+        return self
+
+
+@dataclass(frozen=True)
+class Grande(Degree):
+    """The GRaNDe degree with its σ."""
+
+    sigma: float = 0.2
+
+    name = "grande"
+    has_kernel = True
+
+    def __post_init__(self) -> None:
+        check_sigma(self.sigma)
+
+    def __call__(self, h: Tensor, graph: Graph) -> Tensor:
+        return grande_degree(h, graph, self.sigma)
+
+    def frozen(self, H: Tensor, graph: Graph) -> Degree:
+        """ρ′ keeps the largest distance of this graph as its unit."""
+        edges = zip(*(ends.split(2**16) for ends in graph.edges(H.device)), strict=True)  # bounds the memory
+        largest = max(torch.linalg.vector_norm(H[q] - H[i], dim=-1).max().item() for q, i in edges)
+        return Custom(partial(grande_degree, sigma=self.sigma, largest=largest))
+
+
+@dataclass(frozen=True)
+class Custom(Degree):
+    """A user's differentiable function (h, graph) → δ of each node."""
+
+    function: Callable[[Tensor, Graph], Tensor]
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", "custom")
+
+    def __call__(self, h: Tensor, graph: Graph) -> Tensor:
+        return self.function(h, graph)

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from grande_gnn.degree import degree_centrality, grande_degree
+from grande_gnn.degree import degree_centrality
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.dropout import MaskStream
 from grande_gnn.graph import Graph
-from grande_gnn.propagation import appnp
+from grande_gnn.propagation import appnp, sgc
 
 
 def mean_distance_degree(h, graph):
@@ -58,18 +58,12 @@ class PlainModel:
         return drop(hidden, 1) @ p["weight2"] + p["bias2"]
 
     def logits(self, training=False):
-        s, spec = self.settings, self.replica.degree
-        if s.model == "sgc" and spec == "centrality":  # Â^K X W + b, as the authors run it
-            count = degree_centrality(self.graph, like=self.X)
-            diffused = appnp(self.X, count, self.graph, n_hops=s.hops, alpha=0.0)
+        s = self.settings
+        if self.replica.precomputes(s):  # Â^K X W + b, as the authors run it
+            diffused = sgc(self.X, self.replica.degree(self.X, self.graph), self.graph, n_hops=s.hops)
             return diffused @ self.parameters["weight"] + self.parameters["bias"]
         h = self.head(training)
-        if callable(spec):
-            degree = spec(h, self.graph)
-        elif spec == "centrality":
-            degree = degree_centrality(self.graph, like=h)
-        else:
-            degree = grande_degree(h, self.graph, spec)
+        degree = self.replica.degree(h, self.graph)
         degree = degree.detach() if s.detach else degree
         return appnp(h, degree, self.graph, n_hops=s.hops, alpha=s.teleport)
 

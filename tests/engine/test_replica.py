@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-from grande_gnn.engine import Replica, Settings
+from grande_gnn.degree import Centrality, Custom, Grande
+from grande_gnn.engine import MODELS, Replica, Settings
+from grande_gnn.engine.models import APPNP, PlainModel
 from grande_gnn.errors import InvalidInputError
 
 LABELS = np.array([0, 1, -1])
@@ -16,7 +19,30 @@ def test_the_defaults_are_the_authors():
     assert (settings.model, settings.hops, settings.teleport, settings.drop) == ("appnp", 10, 0.1, 0.5)
     assert (settings.epochs, settings.lr, settings.weight_decay, settings.detach) == (200, 1e-3, 5e-4, False)
     replica = Replica(LABELS)
-    assert (replica.degree, replica.hidden) == (0.2, 256)
+    assert (replica.degree, replica.hidden) == (Grande(0.2), 256)
+
+
+def test_the_encodings_of_version_0_1_become_degree_objects():
+    function = lambda h, graph: h[:, 0].exp()  # noqa: E731
+    given = [0.5, "centrality", function, Grande(0.1), "grande"]
+    expected = [Grande(0.5), Centrality(), Custom(function), Grande(0.1), Grande(0.2)]
+    assert [Replica(LABELS, degree).degree for degree in given] == expected
+
+
+def test_the_model_is_a_name_or_an_object():
+    assert Settings(model="sgc").kind is MODELS["sgc"]
+    assert Settings(model=MODELS["sgc"]).kind is MODELS["sgc"]
+    assert Settings(model=APPNP(n_hops=4)).hops == 4
+    assert Settings(model=torch.nn.Linear).kind == PlainModel("Linear", torch.nn.Linear)
+
+
+def test_only_sgc_with_a_degree_that_ignores_the_output_diffuses_the_features_once():
+    for model, degree, once in [
+        ("sgc", "centrality", True),
+        ("sgc", 0.2, False),
+        ("appnp", "centrality", False),
+    ]:
+        assert Replica(LABELS, degree).precomputes(Settings(model=model)) == once
 
 
 def test_sgc_has_two_hops_no_return_and_no_dropout():
@@ -55,7 +81,7 @@ def test_refuses_settings(field, values):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"degree": "grande"}, "degree must be one of centrality; got 'grande'"),
+        ({"degree": "gaussian"}, "degree must be one of grande, centrality; got 'gaussian'"),
         ({"degree": 0.0}, "sigma must be a positive number"),
         ({"degree": None}, "sigma must be a positive number"),
         ({"hidden": 0}, "hidden must be an integer of at least 1; got 0"),

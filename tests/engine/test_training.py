@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from grande_gnn.degree import Centrality, Custom, Degree, Grande, degree_centrality
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
@@ -40,7 +41,7 @@ def test_equals_a_plain_training_loop(problem, plain, custom_degree, model, hidd
     # Every degree in one call; SGC with degree centrality is the engine's shortcut over diffused features.
     settings = replace(CPU, model=model, detach=detach)
     replicas = mixture(problem, custom_degree, hidden)[::3]
-    assert {type(r.degree) for r in replicas} == {str, float, type(custom_degree)}
+    assert {type(r.degree) for r in replicas} == {Centrality, Grande, Custom}
     for replica, outcome in zip(replicas, run(problem, replicas, settings), strict=True):
         one = plain.start(problem.X, problem.graph, replica, problem.c, settings)
         expected = one.fit()
@@ -68,6 +69,30 @@ def test_the_outcome_carries_head_output_and_degree(problem, custom_degree):
     (bare,) = train(problem.X, problem.graph, [Replica(problem.labels, hidden=16)], problem.c, CPU)
     assert bare.logits is None
     assert bare.predictions.shape == (40,)
+
+
+class Power(Degree):
+    """|N|ᵖ, of the graph alone."""
+
+    depends_on_output = False
+
+    def __init__(self, power):
+        self.power = power
+
+    def __call__(self, h, graph):
+        return degree_centrality(graph, like=h) ** self.power
+
+
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+def test_a_degree_of_ones_own_that_looks_at_the_graph_alone(problem, plain, model):
+    settings = replace(CPU, model=model)
+    degrees = [Power(1.5), Centrality(), Power(1.1)]
+    replicas = [Replica(problem.labels, degree, hidden=16) for degree in degrees]
+    for replica, outcome in zip(replicas, run(problem, replicas, settings), strict=True):
+        expected = plain.start(problem.X, problem.graph, replica, problem.c, settings).fit()
+        np.testing.assert_allclose(outcome.logits, expected, atol=1e-4)
+        delta = replica.degree(torch.from_numpy(problem.X), problem.graph)
+        np.testing.assert_allclose(outcome.degree, delta, rtol=1e-6)
 
 
 # -- batches ------------------------------------------------------------------------------------------

@@ -16,19 +16,14 @@ from grande_gnn.engine.loss import LabelledRows
 from grande_gnn.engine.replica import Replica, Settings
 from grande_gnn.graph import Graph
 
-__all__ = ["build_model", "is_fixed"]
-
-
-def is_fixed(replica: Replica, settings: Settings) -> bool:
-    """SGC with degree centrality diffuses the features once and needs no graph afterwards."""
-    return settings.model == "sgc" and replica.degree == "centrality"
+__all__ = ["build_model"]
 
 
 def build_model(
     X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings
 ) -> Model:
     """A model for replicas of one kind (see ``train.py``), sorted by repetition."""
-    if is_fixed(replicas[0], settings):
+    if replicas[0].precomputes(settings):
         return _fixed(X, graph, replicas, n_classes, settings)
     labelled = LabelledRows(replicas, X.device)
     if X.device.type == "cuda" and fused_kernels_serve(replicas[0], settings):
@@ -52,10 +47,11 @@ def _fixed(
     X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int, settings: Settings
 ) -> FixedSGC:
     kernels = TorchKernels(graph, 1, X.shape[1], X.device)
-    scale = kernels.count.rsqrt()[:, None, None]
+    degree = replicas[0].degree(X, graph)
+    scale = degree.rsqrt()[:, None, None]
     diffused = X.unsqueeze(1)
     for k in range(settings.hops):
         scaled = diffused.mul_(scale) if k else diffused * scale  # the features themselves stay as they are
         diffused = kernels.neighbour_sum(scaled).mul_(scale)
         del scaled
-    return FixedSGC(diffused[:, 0], kernels.count, replicas, n_classes, settings)
+    return FixedSGC(diffused[:, 0], degree, replicas, n_classes, settings)

@@ -1,36 +1,37 @@
-"""What to train: one :class:`Replica` a training, :class:`Settings` for what all of them share."""
+"""What to train: one :class:`Replica` per training, :class:`Settings` for what all of them share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grande_gnn.degree import Degree, Grande
+from grande_gnn.engine.degrees import as_degree
+from grande_gnn.engine.models import Model, as_model
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
-from grande_gnn.internal.validation import check_choice, check_integer, check_real, check_sigma
+from grande_gnn.internal.validation import check_choice, check_integer, check_real
 
 __all__ = ["DegreeFunction", "DegreeSpec", "Outcome", "Replica", "Settings"]
 
 DegreeFunction = Callable[[Tensor, Graph], Tensor]
 """Any differentiable function (h: n × c, graph) → degree of each node."""
 
-DegreeSpec = str | float | DegreeFunction
-"""``"centrality"``, a σ > 0 for the GRaNDe degree, or a :data:`DegreeFunction`."""
-
-N_HOPS = {"sgc": 2, "appnp": 10}
-"""The authors' K: PyTorch Geometric's benchmark settings of the two models."""
+DegreeSpec = Degree | str | float | DegreeFunction
+"""A degree object, or what version 0.1 took: a registered name, a σ > 0 for the GRaNDe degree, a :data:`DegreeFunction`."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """What all replicas of one call share. The defaults are the authors' (``docs/deviations.md``)."""
 
-    model: str = "appnp"
-    n_hops: int | None = None  # None: 2 for SGC, 10 for APPNP
+    model: str | Model | Callable[..., Any] = "appnp"  # a registered name, a model object, or an nn.Module
+    n_hops: int | None = None  # None: the model's own; 2 for SGC, 10 for APPNP
     alpha: float = 0.1  # return probability of APPNP; SGC has none
     dropout: float = 0.5  # on the input and the hidden layer of APPNP; SGC has none
     weight_decay: float = 5e-4  # on all parameters, biases too
@@ -43,7 +44,7 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_choice(self.model, N_HOPS, name="model")
+        as_model(self.model)
         if self.n_hops is not None:
             check_integer(self.n_hops, name="n_hops", low=0)
         check_real(self.alpha, name="alpha", low=0.0, high=1.0)
@@ -59,19 +60,24 @@ class Settings:
         check_integer(self.seed, name="seed", low=0)
 
     @property
+    def kind(self) -> Model:
+        """The model as an object."""
+        return as_model(self.model)
+
+    @property
     def hops(self) -> int:
         """K, with the model's own default."""
-        return N_HOPS[self.model] if self.n_hops is None else self.n_hops
+        return self.kind.hops(self.n_hops)
 
     @property
     def teleport(self) -> float:
-        """α of the propagation: SGC is APPNP without return."""
-        return self.alpha if self.model == "appnp" else 0.0
+        """α of the propagation; 0 for a model without return."""
+        return self.kind.teleport(self.alpha)
 
     @property
     def drop(self) -> float:
-        """Dropout of the head: SGC has none."""
-        return self.dropout if self.model == "appnp" else 0.0
+        """Dropout of the head; 0 for a model without dropout."""
+        return self.kind.drop(self.dropout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +85,31 @@ class Replica:
     """One training: which samples are labelled, with which degree, from which random numbers.
 
     ``labels`` holds a class code for each sample, −1 where it is unknown. Initial weights depend on
-    (seed, repetition, fold); dropout on (seed, repetition, epoch), so that degrees and σ's of one fold
+    (seed, repetition, fold); dropout on (seed, repetition, epoch), so that degrees and values of σ of one fold
     and repetition are compared on common random numbers.
     """
 
     labels: NDArray[np.int64]
-    degree: DegreeSpec = 0.2
+    degree: Degree = Grande()  # version 0.1's encodings are converted  # noqa: RUF009  # it is immutable
     repetition: int = 0
     fold: int = 0
     hidden: int | None = 256  # None: one linear layer; SGC is always linear
 
+    if TYPE_CHECKING:  # for one version the constructor takes more than the attribute holds
+
+        def __init__(
+            self,
+            labels: NDArray[np.int64],
+            degree: DegreeSpec = ...,
+            repetition: int = 0,
+            fold: int = 0,
+            hidden: int | None = 256,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
-        if isinstance(self.degree, str):
-            check_choice(self.degree, ("centrality",), name="degree")
-        elif not callable(self.degree):
-            check_sigma(self.degree)
+        given: Any = self.degree
+        known = isinstance(given, str) or callable(given)
+        object.__setattr__(self, "degree", as_degree(given) if known else Grande(given))
         check_integer(self.repetition, name="repetition")
         check_integer(self.fold, name="fold")
         if self.hidden is not None:
@@ -101,7 +117,11 @@ class Replica:
 
     def width(self, settings: Settings) -> int | None:
         """Units of the hidden layer of a training with these settings; ``None`` if it has one linear layer."""
-        return None if settings.model == "sgc" else self.hidden
+        return settings.kind.width(self.hidden)
+
+    def precomputes(self, settings: Settings) -> bool:
+        """Whether the features are diffused once, before a training with these settings."""
+        return settings.kind.precomputes(self.degree)
 
 
 @dataclass(frozen=True, eq=False)

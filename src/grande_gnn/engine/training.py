@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from grande_gnn.engine.build import build_model, is_fixed
+from grande_gnn.degree import Degree
+from grande_gnn.engine.build import build_model
 from grande_gnn.engine.cpu.models import Model
 from grande_gnn.engine.cuda import fused_kernels_serve, loss_scale
 from grande_gnn.engine.cuda.replay import LaunchFree, OneBehind
@@ -107,18 +108,19 @@ def _batches(
     device: torch.device,
 ) -> Iterator[list[int]]:
     """Replicas of one kind, repetitions together (they share dropout masks), as many as memory holds."""
-    kinds: dict[tuple[bool, bool, int | None, float], list[int]] = {}
+    kinds: dict[tuple[Degree | None, bool, int | None, float], list[int]] = {}
     for r, replica in enumerate(replicas):
         hidden = replica.width(settings)
-        kind = (is_fixed(replica, settings), callable(replica.degree), hidden, loss_scale(replica, settings))
+        precomputed = replica.degree if replica.precomputes(settings) else None
+        kind = (precomputed, replica.degree.has_kernel, hidden, loss_scale(replica, settings))
         kinds.setdefault(kind, []).append(r)
-    for (fixed, _, hidden, _), members in kinds.items():
+    for (precomputed, _, hidden, _), members in kinds.items():
         members.sort(key=lambda r: (replicas[r].repetition, r))
         repetitions = len({replicas[r].repetition for r in members}) if settings.drop else 0
         distinct = {mask.tobytes(): mask for mask in (replicas[r].labels >= 0 for r in members)}.values()
         sizes = Sizes(
             shape[0], shape[1], n_classes, hidden, graph.n_edges, settings.hops, len(members), repetitions,
-            labelled=sum(map(np.count_nonzero, distinct)) if fixed else 0,
+            labelled=sum(map(np.count_nonzero, distinct)) if precomputed is not None else 0,
             fused=fused_kernels_serve(replicas[members[0]], settings),
             half=settings.precision == "half",
         )  # fmt: skip

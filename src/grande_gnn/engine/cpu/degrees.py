@@ -31,10 +31,10 @@ class Degree:
 
 
 def sigmas_and_uses(replicas: Sequence[Replica], device: torch.device) -> tuple[Tensor, Tensor]:
-    """σ of each replica, and 1 for GRaNDe or 0 for degree centrality, whose σ is anything."""
-    degrees = [None if isinstance(r.degree, str) else float(r.degree) for r in replicas]  # type: ignore[arg-type]
-    sigma = torch.tensor([1.0 if degree is None else degree for degree in degrees], device=device)
-    return sigma, torch.tensor([float(degree is not None) for degree in degrees], device=device)
+    """σ of each replica and whether it uses one: 1 for GRaNDe, or 0 for degree centrality, whose σ is arbitrary."""
+    sigmas = [None if r.degree.sigma is None else float(r.degree.sigma) for r in replicas]
+    sigma = torch.tensor([1.0 if value is None else value for value in sigmas], device=device)
+    return sigma, torch.tensor([float(value is not None) for value in sigmas], device=device)
 
 
 class KernelDegree(Degree):
@@ -95,8 +95,7 @@ class FunctionDegree(Degree):
 
 
 def build_degree(replicas: Sequence[Replica], graph: Graph, kernels: TorchKernels, detach: bool) -> Degree:
-    """Functions and built-in degrees are never mixed in one batch (see ``train.py``)."""
-    functions = [r.degree for r in replicas if callable(r.degree)]
-    if functions:
-        return FunctionDegree(functions, graph, detach)
-    return KernelDegree(replicas, kernels, detach)
+    """Degrees with and without a kernel are never mixed in one batch (see ``training.py``)."""
+    if replicas[0].degree.has_kernel:
+        return KernelDegree(replicas, kernels, detach)
+    return FunctionDegree([r.degree for r in replicas], graph, detach)

@@ -21,7 +21,7 @@ __all__ = ["cuda_flow", "cuda_head", "cuda_model", "fused_kernels_serve", "loss_
 
 def fused_kernels_serve(replica: Replica, settings: Settings) -> bool:
     """Whether the kernels cover replicas like this one; if not, plain torch runs on the device."""
-    return find_spec("triton") is not None and settings.hops > 0 and not callable(replica.degree)
+    return find_spec("triton") is not None and settings.hops > 0 and replica.degree.has_kernel
 
 
 def loss_scale(replica: Replica, settings: Settings) -> float:

@@ -219,3 +219,20 @@ def test_a_frozen_degree_goes_beyond_the_largest_distance():
 
 def test_a_users_function_cannot_be_frozen(connected):
     assert Custom(grande_degree).frozen(outputs(8), connected.graph) is None
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.2, 1.0])
+def test_a_degree_can_be_worked_out_from_its_terms(tiny, sigma):
+    h = outputs(tiny.graph.n_nodes)
+    rho, inverse_kernel = (term.numpy() for term in Grande(sigma).terms(h, tiny.graph))
+    starts = tiny.graph.indptr[:-1]
+    s = np.add.reduceat(inverse_kernel, starts) / tiny.graph.degree
+    np.testing.assert_allclose(grande_degree(h, tiny.graph, sigma), tiny.graph.degree + s)
+    np.testing.assert_allclose(inverse_kernel, np.minimum(np.exp(rho**2 / sigma), 1e12))
+    assert rho.min() == 0
+
+
+def test_what_people_call_a_degree():
+    assert [degree.title for degree in (Grande(), Centrality(), Custom(math.dist))] == [
+        "GRaNDe", "degree centrality", "degree dist"
+    ]  # fmt: skip

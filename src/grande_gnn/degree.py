@@ -36,6 +36,7 @@ __all__ = [
     "Degree",
     "Grande",
     "degree_centrality",
+    "edge_terms",
     "grande_degree",
 ]
 
@@ -70,18 +71,26 @@ def grande_degree(
     >>> grande_degree(torch.tensor([[0.0], [0.0], [1.0]]), graph, sigma=1.0).tolist()
     [3.0, 4.572760581970215, 3.8591408729553223]
     """
+    q, _ = graph.edges(h.device)
+    count = degree_centrality(graph, like=h)
+    _, inverse_kernel = edge_terms(h, graph, sigma, largest=largest)
+    s = torch.zeros(h.shape[:-1], dtype=h.dtype, device=h.device).index_add(-1, q, inverse_kernel) / count
+    return count + (s.detach() if detach else s)
+
+
+def edge_terms(
+    h: Tensor, graph: Graph, sigma: float = 0.2, *, largest: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """ρ′ and 1/f = exp(ρ′²/σ) of every edge, self-loops included, in the order of ``graph.indices``."""
     sigma = check_sigma(sigma)
     q, i = graph.edges(h.device)
-    count = degree_centrality(graph, like=h)
     rho = torch.linalg.vector_norm(h[..., q, :] - h[..., i, :], dim=-1)  # its gradient at 0 is 0
     low, high = rho.detach().amin(-1, keepdim=True), rho.detach().amax(-1, keepdim=True)
     if largest is not None:
         low, high = torch.zeros_like(low), torch.full_like(high, largest)
     spread = high - low
     rho = torch.where(spread > 0, (rho - low) / spread.where(spread > 0, 1.0), 0.0)
-    inverse_kernel = (rho.square() / sigma).clamp_max(LOG_PENALTY_CAP).exp()
-    s = torch.zeros(h.shape[:-1], dtype=h.dtype, device=h.device).index_add(-1, q, inverse_kernel) / count
-    return count + (s.detach() if detach else s)
+    return rho, (rho.square() / sigma).clamp_max(LOG_PENALTY_CAP).exp()
 
 
 class Degree:
@@ -100,6 +109,11 @@ class Degree:
     def name(self) -> str:
         """What rows, reports and saved models call it."""
         return type(self).__name__.lower()
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return f"degree {self.name}"
 
     def __call__(self, h: Tensor, graph: Graph) -> Tensor:
         """δ of each node, positive."""
@@ -136,6 +150,7 @@ class Grande(Degree):
     sigma: float = 0.2
 
     name = "grande"
+    title = "GRaNDe"
     has_kernel = True
 
     def __post_init__(self) -> None:
@@ -143,6 +158,10 @@ class Grande(Degree):
 
     def __call__(self, h: Tensor, graph: Graph) -> Tensor:
         return grande_degree(h, graph, self.sigma)
+
+    def terms(self, h: Tensor, graph: Graph) -> tuple[Tensor, Tensor]:
+        """ρ′ and 1/f of every edge, from which a degree can be worked out by hand."""
+        return edge_terms(h, graph, self.sigma)
 
     def frozen(self, H: Tensor, graph: Graph) -> Degree:
         """ρ′ keeps the largest distance of this graph as its unit."""

@@ -13,6 +13,7 @@ _HOME = {
     "MODELS": "grande_gnn.engine.models",
     "as_model": "grande_gnn.engine.models",
     "register_model": "grande_gnn.engine.models",
+    "Degree": "grande_gnn.degree",
     "DegreeFunction": "grande_gnn.engine.replica",
     "DegreeSpec": "grande_gnn.engine.replica",
     "Outcome": "grande_gnn.engine.replica",
@@ -25,6 +26,7 @@ _HOME = {
 __all__ = [*_HOME]
 
 if TYPE_CHECKING:
+    from grande_gnn.degree import Degree
     from grande_gnn.engine.degrees import DEGREES, as_degree, register_degree
     from grande_gnn.engine.models import MODELS, as_model, register_model
     from grande_gnn.engine.replica import DegreeFunction, DegreeSpec, Outcome, Replica, Settings

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from grande_gnn.internal.validation import check_choice
-
 if TYPE_CHECKING:
     from grande_gnn.degree import Degree
     from grande_gnn.engine.replica import DegreeFunction
@@ -45,6 +43,7 @@ def as_degree(degree: str | Degree | DegreeFunction, sigma: float = 0.2) -> Degr
     Grande(sigma=0.5)
     """
     from grande_gnn.degree import Custom, Degree
+    from grande_gnn.internal.validation import check_choice
 
     if isinstance(degree, Degree):
         return degree

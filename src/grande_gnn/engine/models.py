@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grande_gnn.internal.validation import check_choice
-
 if TYPE_CHECKING:
     from grande_gnn.degree import Degree
 
@@ -131,6 +129,8 @@ def as_model(model: str | Model | Callable[..., Any]) -> Model:
     >>> as_model("sgc").hops(None)
     2
     """
+    from grande_gnn.internal.validation import check_choice
+
     if isinstance(model, Model):
         return model
     if callable(model):

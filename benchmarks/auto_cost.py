@@ -16,7 +16,7 @@ import torch
 
 from common import RESULTS, print_table, write_rows
 from grande_gnn import GrandeClassifier
-from grande_gnn.classifier.tuning import FAVOURITE
+from grande_gnn.classifier.tuning import FAVORITE
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.internal.files import load_features
 from grande_gnn.internal.validation import encode_labels
@@ -38,8 +38,8 @@ def main() -> None:
     y, _ = encode_labels(content.labels)
     codes = fold_labels(y, paper_folds(y, 10)[0][0])
     fixed = {
-        "graph": FAVOURITE.graph, "n_neighbors": FAVOURITE.n_neighbors, "normalize": FAVOURITE.normalize,
-        "sigma": FAVOURITE.sigma,
+        "graph": FAVORITE.graph, "n_neighbors": FAVORITE.n_neighbors, "normalize": FAVORITE.normalize,
+        "sigma": FAVORITE.sigma,
     }  # fmt: skip
 
     def seconds(settings: dict) -> float:

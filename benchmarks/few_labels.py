@@ -15,7 +15,7 @@ import numpy as np
 
 from common import RESULTS, print_table, write_rows
 from grande_gnn import GrandeClassifier
-from grande_gnn.classifier.tuning import FAVOURITE
+from grande_gnn.classifier.tuning import FAVORITE
 from grande_gnn.internal.files import load_features
 from grande_gnn.labelling.result import _half_predictions, label_features
 
@@ -27,7 +27,7 @@ def measure(X: np.ndarray, y: np.ndarray, labels: int, split: int) -> dict[str, 
     )
     codes = np.full(len(y), -1)
     codes[known] = y[known]
-    settings = {name: getattr(FAVOURITE, name) for name in ("graph", "n_neighbors", "normalize", "sigma")}
+    settings = {name: getattr(FAVORITE, name) for name in ("graph", "n_neighbors", "normalize", "sigma")}
     clf = GrandeClassifier(**settings, random_state=0)
     names = [str(code) for code in range(len(y))]
     result = label_features(X, names, ["" if code < 0 else f"{code:04d}" for code in codes], clf)

@@ -329,7 +329,7 @@ def test_what_is_given_is_not_chosen(blobs, few):
         quick(sigma="auto", normalize="l2", graph="knn", n_neighbors=7).fit(X, few).choice_.n_neighbors == 7
     )
     np.testing.assert_array_equal(quick(**OPEN).fit(X, few, graph=ready).graph_.indices, ready.indices)
-    with pytest.raises(InvalidInputError, match="need a built-in degree"):
+    with pytest.raises(InvalidInputError, match="need a degree by name"):
         quick(degree=lambda h, graph: h.new_tensor(graph.degree), **OPEN).fit(X, few)
 
 
@@ -361,7 +361,7 @@ def test_context_keeps_copies_as_often_as_they_are_there(blobs, few):
     X[[60, 70]] = X[3]  # one photo three times, one of them labelled
     clf = quick(context=X).fit(X[:30], few[:30])
     assert clf.graph_.n_nodes == 120
-    assert (X[3] == clf._X).all(1).sum() == 3
+    assert (X[3] == clf.features_).all(1).sum() == 3
 
 
 def test_context_must_have_the_same_features(blobs, few):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from grande_gnn import GrandeClassifier, ranked_lists, reciprocal_knn_graph
-from grande_gnn.classifier.new_samples import join, last_listed_distance
+from grande_gnn import GrandeClassifier, reciprocal_knn_graph
+from grande_gnn.classifier.new_samples import attach
+from grande_gnn.graph import Neighbors
 
 FITTED = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
 NEW = np.random.default_rng(1).normal(size=(25, 3)).astype(np.float32)
@@ -34,18 +35,18 @@ CASES = {
 }
 
 
-def joined(fitted, new, k):
-    """The fitted neighbours that :func:`join` gives each new sample."""
-    joins = join(new, fitted, last_listed_distance(fitted, ranked_lists(fitted, k), k), k)
-    assert joins.n_new == len(new)
-    return [joins.fitted[joins.new == m].tolist() for m in range(len(new))]
+def attached(fitted, new, k):
+    """The fitted neighbors that :func:`attach` gives each new sample."""
+    found = attach(new, Neighbors(fitted), k)
+    assert found.n_new == len(new)
+    return [found.fitted[found.new == m].tolist() for m in range(len(new))]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_joins_the_neighbours_it_would_have_had(name):
+def test_attaches_to_the_neighbors_it_would_have_had(name):
     """As the last row of the data it would be reciprocal to exactly these; to its nearest if to none."""
     fitted, new, k = CASES[name]
-    for x, got in zip(new, joined(fitted, new, k), strict=True):
+    for x, got in zip(new, attached(fitted, new, k), strict=True):
         n = len(fitted)
         graph = reciprocal_knn_graph(np.vstack([fitted, x]), k)
         expected = graph.indices[graph.indptr[n] : graph.indptr[n + 1] - 1].tolist()
@@ -55,10 +56,10 @@ def test_joins_the_neighbours_it_would_have_had(name):
 
 
 @pytest.mark.parametrize("name", ["normal", "ties", "duplicates at the cut"])
-def test_joins_do_not_depend_on_other_new_samples(name):
+def test_attachments_do_not_depend_on_other_new_samples(name):
     fitted, new, k = CASES[name]
-    together = joined(fitted, new, k)
-    assert together == [joined(fitted, x[None], k)[0] for x in new]
+    together = attached(fitted, new, k)
+    assert together == [attached(fitted, x[None], k)[0] for x in new]
 
 
 def test_the_fitted_samples_are_not_copied(monkeypatch):
@@ -67,7 +68,7 @@ def test_the_fitted_samples_are_not_copied(monkeypatch):
     cat = torch.cat
     monkeypatch.setattr(torch, "cat", lambda parts: copied.extend(map(len, parts)) or cat(parts))
     fitted = np.random.default_rng(0).normal(size=(2**13, 2)).astype(np.float32)
-    join(NEW[:, :2], fitted, np.full(2**13, np.inf), 8)
+    Neighbors(fitted).query(NEW[:, :2], 8)
     assert max(copied) < 2**13
 
 
@@ -76,7 +77,7 @@ def test_the_fitted_samples_are_not_copied(monkeypatch):
 
 def by_hand(clf, x, model, degree):
     """The new sample as one more row of a dense problem whose other rows do not see it, in float64."""
-    X, p, n = FITTED.astype(np.float64), clf._parameters, len(FITTED)
+    X, p, n = FITTED.astype(np.float64), clf.parameters_, len(FITTED)
     k = clf.n_neighbors
     rows = np.vstack([X, x.astype(np.float64)])
 
@@ -117,7 +118,7 @@ def test_a_reciprocal_newcomer_gets_the_dense_answer(model, degree, hidden):
     clf = GrandeClassifier(
         model, degree, 0.3, n_neighbors=8, hidden=hidden, epochs=20, lr=0.02, random_state=0, device="cpu"
     ).fit(FITTED, y)
-    place = (FITTED[3] + FITTED[ranked_lists(FITTED, 2)[3, 1]]) / 2  # between two that are close
+    place = (FITTED[3] + FITTED[Neighbors(FITTED).lists(2)[3, 1]]) / 2  # between two that are close
     np.testing.assert_allclose(
         clf.predict_proba(place[None])[0], by_hand(clf, place, model, degree), rtol=1e-6
     )

@@ -83,8 +83,8 @@ def test_reached_is_the_connected_component():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (([0, 1], [1], 2), r"two lists of one length; got shapes \(2,\) and \(1,\)"),
-        (([[0]], [[1]], 2), "two lists of one length"),
+        (([0, 1], [1], 2), r"two lists of equal length: sources and targets; got shapes \(2,\) and \(1,\)"),
+        (([[0]], [[1]], 2), "two lists of equal length"),
         (([0], [2], 2), "must join nodes 0 to 1; got numbers from 0 to 2"),
         (([-1], [0], 2), "must join nodes 0 to 1; got numbers from -1"),
         (([], [], 0), "n_nodes must be an integer of at least 1; got 0"),

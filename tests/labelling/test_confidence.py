@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import norm
 
-from grande_gnn.classifier.new_samples import softmax
 from grande_gnn.classifier.tuning import HeldOut
 from grande_gnn.labelling.confidence import (
     Calibration,
@@ -22,7 +22,7 @@ def sampled(n: int, c: int, sharpness: float) -> HeldOut:
     """Labels drawn from softmax(logits); the logits are then made too sharp by a factor."""
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(n, c)) * 2
-    labels = np.array([rng.choice(c, p=p) for p in softmax(logits)])
+    labels = np.array([rng.choice(c, p=p) for p in softmax(logits, axis=1)])
     return HeldOut(np.arange(n), labels, logits * sharpness)
 
 
@@ -37,7 +37,7 @@ def test_the_temperature_stays_finite_when_everything_is_right():
 
 @pytest.mark.parametrize("offset", [None, -2.0, 0.0, 2.0])
 def test_calibration_keeps_the_winner_and_sums_to_one(offset):
-    p = softmax(np.random.default_rng(1).normal(size=(500, 4)) * 3)
+    p = softmax(np.random.default_rng(1).normal(size=(500, 4)) * 3, axis=1)
     out = Calibration(2.0, offset).probabilities(p)
     assert np.allclose(out.sum(axis=1), 1)
     assert (out >= 0).all()
@@ -64,7 +64,7 @@ def test_the_others_share_in_proportion_and_evenly_where_nothing_is_left():
 
 @pytest.mark.parametrize("accuracy", [0.6, 0.8, 0.95])
 def test_the_offset_makes_mean_confidence_the_expected_accuracy(accuracy):
-    p = softmax(np.random.default_rng(2).normal(size=(400, 5)) * 4)
+    p = softmax(np.random.default_rng(2).normal(size=(400, 5)) * 4, axis=1)
     confidence = fit_offset(1.0, p, accuracy).probabilities(p).max(axis=1)
     assert confidence.mean() == pytest.approx(accuracy, abs=1e-3)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grande_gnn import GrandeClassifier
-from grande_gnn.classifier.new_samples import join
+from grande_gnn.classifier.new_samples import attach
 from grande_gnn.labelling import result as labelling
 from grande_gnn.labelling.confidence import Calibration
 from grande_gnn.labelling.result import label_features, label_new_features
@@ -102,8 +102,7 @@ def test_new_images_join_the_graph_once(monkeypatch):
     X, _, given = blobs()
     _, clf = labelled(X, given)
     calls = []
-    monkeypatch.setattr("grande_gnn.classifier.estimator.join", lambda *a: calls.append(a) or join(*a))
-    monkeypatch.setattr("grande_gnn.labelling.result.join", None, raising=False)
+    monkeypatch.setattr("grande_gnn.classifier.estimator.attach", lambda *a: calls.append(a) or attach(*a))
     result = label_new_features(X[:4] + 0.1, list("abcd"), clf, Calibration())
     assert len(calls) == 1
     assert len(result.labels) == 4

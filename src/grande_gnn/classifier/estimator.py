@@ -12,17 +12,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from grande_gnn.classifier.new_samples import FrozenModel, join, last_listed_distance, softmax
-from grande_gnn.classifier.normalizer import NORMALIZATIONS, Normalizer
-from grande_gnn.classifier.tuning import AUTO, PAPER, Choice, Selection, choose
-from grande_gnn.engine import DegreeFunction, DegreeSpec, Replica, Settings, resolve_device, train
+from grande_gnn.classifier.new_samples import Attachments, FrozenDiffusion, attach
+from grande_gnn.classifier.normalizer import NORMALIZATIONS
+from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
+from grande_gnn.classifier.tuning import PAPER, Selection, choose
+from grande_gnn.degree import Degree
+from grande_gnn.engine import DegreeFunction, Settings
+from grande_gnn.engine.degrees import as_degree
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.graph import build_graph, ranked_lists
 from grande_gnn.graph.kinds import public_graphs
 from grande_gnn.internal.validation import (
     as_label_array,
@@ -44,14 +47,16 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    model : ``"appnp"`` (two layers, ten hops with return) or ``"sgc"`` (linear, two hops).
-    degree : ``"grande"``, ``"centrality"``, or a differentiable function (h, graph) → degree of each node.
-    sigma : scale of the GRaNDe kernel; smaller punishes far neighbours harder.
-    graph : ``"reciprocal"`` (the paper's), ``"knn"`` or ``"dgcg"``.
+    model : ``"appnp"`` (two layers, ten hops with return), ``"sgc"`` (linear, two hops), another registered name, or your
+        own ``torch.nn.Module`` (:mod:`grande_gnn.engine.plain`).
+    degree : ``"grande"``, ``"centrality"``, another registered name, a degree object, or a differentiable function
+        (h, graph) → degree of each node.
+    sigma : scale of the GRaNDe kernel; the smaller it is, the more far neighbors are penalized.
+    graph : ``"reciprocal"`` (the paper's), ``"knn"``, ``"dgcg"`` or another registered name.
     n_neighbors : entries of each ranked list that count, the sample itself included.
     normalize : ``"none"`` (the paper), ``"l2"`` or ``"center-l2"``.
         Each of these four may be ``"auto"``: it is then chosen by cross-validation inside the labelled samples
-        (:mod:`grande_gnn.classifier.tuning`), at the price of several fits.
+        (:mod:`grande_gnn.classifier.tuning`), which costs several fits.
     hidden : neurons of APPNP's hidden layer; ``None`` for one linear layer.
     n_hops : hops of the diffusion; ``None`` for the model's own (2 or 10).
     alpha : APPNP's weight of returning to the start.
@@ -59,11 +64,11 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     weight_decay, epochs, lr : Adam's; the authors' values.
     detach : stop the gradient at the degree.
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16, with the Triton kernels; as
-        ``"tf32"`` where these do not serve); matters on CUDA only.
+    precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16 where the Triton kernels run,
+        otherwise as ``"tf32"``); it matters on CUDA only.
     memory_limit : bytes the training may use, by a prediction good to about a fifth; ``None`` for most of what is free.
-    context : more samples, without labels, that always belong to the graph; rows that are in X already are
-        not added again. See :mod:`grande_gnn.classifier.splits`.
+    context : more samples, without labels, that always belong to the graph; rows that are in X already are not added
+        again. See :mod:`grande_gnn.classifier.splits`.
     random_state : seed of initial weights and dropout.
 
     Attributes
@@ -71,10 +76,14 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     classes_ : the class labels.
     transduction_ : the label of every node: the rows of X, then the added rows of ``context``.
     label_distributions_ : probabilities of the classes for every node.
-    reached_ : whether a label reaches the node through the graph; where not, the label comes from the node's
-        own features alone.
+    reached_ : whether a label reaches the node through the graph; where not, the label comes from the node's own features
+        alone.
     degree_ : the degree δ of every node after training.
-    graph_ : the graph.
+    graph_ : the graph that the labels were spread over.
+    features_, parameters_ : the fitted rows and the trained parameters.
+    neighbors_ : the neighbors of the normalized features, searched once for everything that needs them.
+    normalizer_ : the statistics of the normalization.
+    problem_ : inputs, graph, degree and settings, to train on other labels.
     choice_ : graph, n_neighbors, normalize and sigma as used.
     selection_ : how the choice was made, with held-out predictions; ``None`` when nothing was ``"auto"``.
 
@@ -91,8 +100,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        model: str = "appnp",
-        degree: str | DegreeFunction = "grande",
+        model: Any = "appnp",
+        degree: str | Degree | DegreeFunction = "grande",
         sigma: float | str = 0.2,
         *,
         graph: str = "reciprocal",
@@ -139,48 +148,47 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : features, one row a sample, labelled and unlabelled together.
-        y : one label a sample; ``-1``, ``None``, ``NaN`` or ``""`` for the unlabelled.
-        graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers)
-            instead of neighbours searched in X.
+        X : features, one row per sample, labelled and unlabelled together.
+        y : one label per sample; ``-1``, ``None``, ``NaN`` or ``""`` for the unlabelled.
+        graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers) instead of
+            neighbors searched in X.
         """
-        settings = self._settings(self._seed())
+        settings = self.settings()
         wanted = self._wanted(graph)
         X_array = self._checked(X, reset=True)
         codes, self.classes_ = self._checked_labels(y, len(X_array))
-        X_array, codes = self._with_context(X_array, codes)
-        self.selection_ = self._selected(X_array, codes, wanted, settings)
+        self.features_, codes = self._with_context(X_array, codes)
+        preparation = Preparation(
+            self.features_, len(self.classes_), settings, self.hidden, self.degree, graph
+        )
+        self.selection_ = self._selected(preparation, codes, wanted)
         self.choice_ = wanted if self.selection_ is None else self.selection_.choice
-        spec = self._degree_spec()
-        self._normalizer = Normalizer.fit(X_array, self.choice_.normalize)
-        inputs = self._normalizer.transform(X_array)
-        source = self.choice_.graph if graph is None else graph
-        kind, device = self.choice_.graph, str(resolve_device(settings.device))
-        self.graph_ = build_graph(source, inputs, int(self.choice_.n_neighbors), kind=kind, device=device)
-        replica = Replica(codes, spec, hidden=self.hidden)
-        (outcome,) = train(inputs, self.graph_, [replica], len(self.classes_), settings, keep_models=True)
+        self.normalizer_ = preparation.normalizer(self.choice_)
+        self.neighbors_ = preparation.neighbors(self.choice_)
+        self.problem_ = preparation.problem(self.choice_)
+        self.graph_ = self.problem_.graph
+        (outcome,) = self.problem_.train([codes], keep_models=True)
         assert outcome.logits is not None  # keep_models=True
         assert outcome.degree is not None
         assert outcome.parameters is not None
-        self._X = X_array
-        self._parameters = outcome.parameters
-        self._radius: NDArray[np.float64] | None = None
+        self.parameters_ = outcome.parameters
         self.degree_ = outcome.degree.astype(np.float64)
-        self.label_distributions_ = softmax(outcome.logits.astype(np.float64))
+        self.label_distributions_ = softmax(outcome.logits.astype(np.float64), axis=1)
         self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
         self.reached_ = self.graph_.reached_from(codes >= 0)
         return self
+
+    def settings(self) -> Settings:
+        """The settings of a training with the current parameters."""
+        return Settings(
+            self.model, self.n_hops, self.alpha, self.dropout, self.weight_decay, self.epochs, self.lr,
+            self.detach, self.device, self.precision, self.memory_limit, self._seed(),
+        )  # fmt: skip
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _settings(self, seed: int = 0) -> Settings:
-        return Settings(
-            self.model, self.n_hops, self.alpha, self.dropout, self.weight_decay, self.epochs, self.lr,
-            self.detach, self.device, self.precision, self.memory_limit, seed,
-        )  # fmt: skip
 
     def _wanted(self, graph: Any) -> Choice:
         """The four settings that may be open, checked; a ready graph leaves nothing to choose about graphs."""
@@ -189,30 +197,23 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         k, sigma = self.n_neighbors, self.sigma
         k = k if k == AUTO else check_integer(k, name="n_neighbors", low=1)
         sigma = sigma if sigma == AUTO else check_sigma(sigma)
-        if not callable(self.degree):
-            check_choice(self.degree, ("grande", "centrality"), name="degree")
+        as_degree(self.degree)  # raises where it is none
         wanted = Choice(self.graph, k, self.normalize, sigma)
         if graph is not None:
-            wanted = replace(
-                wanted, graph=wanted.fill(PAPER).graph, n_neighbors=wanted.fill(PAPER).n_neighbors
-            )
+            filled = wanted.fill(PAPER)
+            wanted = replace(wanted, graph=filled.graph, n_neighbors=filled.n_neighbors)
         return wanted
 
     def _selected(
-        self, X: NDArray[np.float32], codes: NDArray[np.int64], wanted: Choice, settings: Settings
+        self, preparation: Preparation, codes: NDArray[np.int64], wanted: Choice
     ) -> Selection | None:
         if not wanted.is_open:
             return None
-        if callable(self.degree):
+        if not isinstance(self.degree, (str, Degree)):
             raise InvalidInputError(
-                "'auto' settings need a built-in degree: 'grande' or 'centrality'; got a function"
+                "'auto' settings need a degree by name ('grande' or 'centrality') or a degree object; got a function"
             )
-        return choose(X, codes, wanted, settings, self.hidden, self.degree)
-
-    def _degree_spec(self) -> DegreeSpec:
-        if callable(self.degree):
-            return self.degree
-        return float(self.choice_.sigma) if self.degree == "grande" else "centrality"
+        return choose(preparation, codes, wanted)
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
         with _our_errors(), np.errstate(over="ignore"):
@@ -232,7 +233,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         with _our_errors(), warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore", UserWarning
-            )  # each class is there once, which looks like regression
+            )  # each class appears once, which looks like regression
             check_classification_targets(classes)
         if len(classes) == 1 and (codes < 0).any():
             numeric = classes.dtype.kind in "if"
@@ -270,37 +271,29 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[probabilities.argmax(axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Class probabilities; new samples join the graph through their neighbours (``inductive.py``)."""
-        return self._answers(X)[0]
+        """Class probabilities; new samples attach to the graph through their neighbors (``new_samples.py``)."""
+        return self.predict_reached(X)[0]
 
-    def _answers(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Class probabilities, and whether a label reaches the sample or, if it is new, any that it joins."""
+    def predict_reached(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Class probabilities, and whether a label reaches the sample or, if it is new, any sample it attaches to."""
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
-        known = _matching_rows(rows, self._X)
+        known = _matching_rows(rows, self.features_)
         out, reached = self.label_distributions_[known], self.reached_[known]
         new = np.flatnonzero(known < 0)
         if len(new):
-            fitted, moved = self._normalizer.transform(self._X), self._normalizer.transform(rows[new])
-            joins = join(moved, fitted, self._radii(fitted), int(self.choice_.n_neighbors))
-            out[new] = softmax(self._frozen().logits(moved, fitted, joins))
-            reached[new] = joins.sum_over(self.reached_[joins.fitted].astype(np.float64)) > 0
+            moved = self.normalizer_.transform(rows[new])
+            attachments = attach(moved, self.neighbors_, int(self.choice_.n_neighbors))
+            out[new] = softmax(self._logits_of_new(moved, attachments), axis=1)
+            reached[new] = attachments.reached(self.reached_)
         return out, reached
 
-    def _radii(self, fitted: NDArray[np.float32]) -> NDArray[np.float64]:
-        """How far each fitted sample's list reaches; found at the first new sample."""
-        if self._radius is None:
-            k = int(self.choice_.n_neighbors)
-            lists = ranked_lists(fitted, k, device=str(resolve_device(self.device)))
-            self._radius = last_listed_distance(fitted, lists, k)
-        return self._radius
-
-    def _frozen(self) -> FrozenModel:
-        settings, spec = self._settings(), self._degree_spec()
-        after = settings.model == "sgc" and spec == "centrality"
-        return FrozenModel(
-            self._parameters, self.degree_, spec, self.graph_, settings.hops, settings.teleport, after
+    def _logits_of_new(self, moved: NDArray[np.float32], attachments: Attachments) -> NDArray[np.float64]:
+        problem = self.problem_
+        frozen = FrozenDiffusion(
+            self.parameters_, self.degree_, problem.degree, problem.graph, problem.settings
         )
+        return frozen.logits(moved, problem.inputs, attachments)
 
     # -- files ------------------------------------------------------------------------------------------
 
@@ -312,16 +305,20 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         save_classifier(self, folder, overwrite=overwrite)
 
     @classmethod
-    def load(cls, folder: str | PathLike[str]) -> Self:
-        """Read a classifier written by :meth:`save`."""
+    def load(cls, folder: str | PathLike[str], *, model: Any = None) -> Self:
+        """Read a classifier written by :meth:`save`.
+
+        A folder names its model but never brings code along: a model of your own is given here, or registered
+        before (:func:`grande_gnn.engine.models.register_model`).
+        """
         from grande_gnn.classifier.saving import load_classifier
 
-        return load_classifier(cls, folder)
+        return load_classifier(cls, folder, model)
 
 
 @contextmanager
 def _our_errors() -> Iterator[None]:
-    """scikit-learn's checks in scikit-learn's words, but as one line and an error of ours."""
+    """Raise the errors of scikit-learn's checks as one line and as an error of this package."""
     try:
         yield
     except ValueError as error:

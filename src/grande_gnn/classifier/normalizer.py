@@ -1,4 +1,4 @@
-"""Feature normalisation before ranked lists and training, with statistics that new samples reuse.
+"""Feature normalization before ranked lists and training, with statistics that new samples reuse.
 
     none        x                          (the paper)
     l2          x / ‖x‖ · mean‖x‖          each row scaled to the mean row norm
@@ -9,17 +9,15 @@ The scale matters because the learning rate is fixed: √d keeps entries of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from grande_gnn.internal.validation import check_choice
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["NORMALIZATIONS", "Normalizer"]
-
-NORMALIZATIONS = ("none", "l2", "center-l2")
-"""The names of the formulas above."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,19 +29,43 @@ class Normalizer:
 
     @classmethod
     def fit(cls, X: NDArray[np.float32], how: str) -> Normalizer:
-        """Learn the statistics of ``how`` from the rows of X."""
-        check_choice(how, NORMALIZATIONS, name="normalize")
-        zero = np.zeros(X.shape[1], dtype=np.float32)
-        if how == "none":
-            return cls(zero, 0.0)
-        if how == "l2":
-            return cls(zero, float(np.linalg.norm(X.astype(np.float64), axis=1).mean()))
-        return cls(X.mean(axis=0, dtype=np.float64).astype(np.float32), float(np.sqrt(X.shape[1])))
+        """Learn the statistics of ``how``, a name of :data:`NORMALIZATIONS`, from the rows of X."""
+        from grande_gnn.internal.validation import check_choice
+
+        return cls(*NORMALIZATIONS[check_choice(how, NORMALIZATIONS, name="normalize")](X))
 
     def transform(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Normalise each row on its own; a row at the centre stays there."""
+        """Normalize each row on its own; a row at the center stays there."""
+        import numpy as np
+
         if self.length == 0.0:
             return X
         moved = X.astype(np.float64) - self.center
         norms = np.linalg.norm(moved, axis=1, keepdims=True)
         return (moved * (self.length / np.where(norms > 0, norms, 1.0))).astype(np.float32)
+
+
+def _none(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+    import numpy as np  # the command line reads the names of this module, so nothing is imported above
+
+    return np.zeros(X.shape[1], dtype=np.float32), 0.0
+
+
+def _l2(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+    import numpy as np
+
+    return _none(X)[0], float(np.linalg.norm(X.astype(np.float64), axis=1).mean())
+
+
+def _center_l2(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+    import numpy as np
+
+    return X.mean(axis=0, dtype=np.float64).astype(np.float32), float(np.sqrt(X.shape[1]))
+
+
+NORMALIZATIONS: dict[str, Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], float]]] = {
+    "none": _none,
+    "l2": _l2,
+    "center-l2": _center_l2,
+}
+"""The formulas above by name: from features to the center and the length of the :class:`Normalizer`."""

@@ -1,4 +1,8 @@
-"""A fitted classifier as a folder: ``model.safetensors`` for arrays, ``model.json`` for the rest. Never pickle."""
+"""A fitted classifier as a folder: ``model.safetensors`` for arrays, ``model.json`` for the rest. Never pickle.
+
+The folder holds parameters and the registered names of model, degree and graph, but no code: nothing is imported
+because a file names it.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,29 @@ import torch
 
 from grande_gnn import __version__
 from grande_gnn.classifier.normalizer import Normalizer
-from grande_gnn.classifier.tuning import Choice
+from grande_gnn.classifier.preparation import Choice
+from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.degree import Degree
+from grande_gnn.engine.degrees import DEGREES, as_degree
+from grande_gnn.engine.models import MODELS, as_model
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
-from grande_gnn.graph import Graph
+from grande_gnn.graph import Graph, Neighbors
 
 __all__ = ["load_classifier", "save_classifier"]
 
-FORMAT = 1
+FORMAT = 2
+"""1: version 0.1, without ranked lists. 2: the ranked lists are kept, and a model may be the user's own."""
+
 _ARRAYS, _REST = "model.safetensors", "model.json"
+_PARAMETER = "parameter."
 
 
 def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write beside the target and move into place, so that there is the old model or the new one, whole."""
+    """Write next to the target and move into place, so that there is the old model or the new one, as a whole."""
     from safetensors.numpy import save_file
 
     target = Path(folder)
-    if callable(clf.degree):
-        raise InvalidInputError(
-            "a degree function cannot be saved: use 'grande' or 'centrality'; got a function"
-        )
+    rest = _rest(clf)
     if target.exists() and not overwrite:
         raise OutputExistsError(f"the model folder exists: name another or pass overwrite=True; got {target}")
     if target.exists() and not (target / _REST).is_file():
@@ -43,7 +51,7 @@ def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         save_file({name: np.ascontiguousarray(a) for name, a in _arrays(clf).items()}, temporary / _ARRAYS)
-        (temporary / _REST).write_text(json.dumps(_rest(clf), indent=1), encoding="utf-8")
+        (temporary / _REST).write_text(json.dumps(rest, indent=1), encoding="utf-8")
         os.chmod(temporary, 0o755)
         _replace_folder(temporary, target)
     finally:
@@ -67,12 +75,13 @@ def _replace_folder(new: Path, target: Path) -> None:
 
 def _arrays(clf: Any) -> dict[str, np.ndarray]:
     arrays = {
-        "features": clf._X, "label_distributions": clf.label_distributions_, "degree": clf.degree_,
+        "features": clf.features_, "label_distributions": clf.label_distributions_, "degree": clf.degree_,
         "reached": clf.reached_, "graph.indptr": clf.graph_.indptr, "graph.indices": clf.graph_.indices,
-        "normalizer.center": clf._normalizer.center,
+        "normalizer.center": clf.normalizer_.center,
     }  # fmt: skip
-    arrays |= {f"parameter.{name}": array for name, array in clf._parameters.items()}
-    return arrays if clf._radius is None else arrays | {"radius": clf._radius}
+    if clf.neighbors_.length:  # with a ready graph there may have been no search
+        arrays["neighbors.lists"] = clf.neighbors_.lists(clf.neighbors_.length)
+    return arrays | {f"{_PARAMETER}{name}": array for name, array in clf.parameters_.items()}
 
 
 def _rest(clf: Any) -> dict[str, Any]:
@@ -80,17 +89,31 @@ def _rest(clf: Any) -> dict[str, Any]:
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None
     parameters["device"] = str(parameters["device"])
+    parameters["model"] = as_model(clf.model).name
+    parameters |= _degree_by_name(clf)
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
     return {
         "format": FORMAT, "version": __version__, "parameters": plain, "choice": asdict(clf.choice_),
         "classes": clf.classes_.tolist(), "classes_dtype": clf.classes_.dtype.str,
-        "normalizer_length": clf._normalizer.length,
+        "normalizer_length": clf.normalizer_.length,
         "feature_names": clf.feature_names_in_.tolist() if hasattr(clf, "feature_names_in_") else None,
     }  # fmt: skip
 
 
-def load_classifier(cls: type, folder: str | os.PathLike[str]) -> Any:
-    """Rebuild the classifier that was saved in ``folder``."""
+def _degree_by_name(clf: Any) -> dict[str, Any]:
+    """The parameters ``degree`` and ``sigma`` as a registered name and a number."""
+    degree = clf.degree
+    if isinstance(degree, str):
+        return {}
+    if isinstance(degree, Degree) and degree.name in DEGREES:
+        return {"degree": degree.name} | ({} if degree.sigma is None else {"sigma": degree.sigma})
+    raise InvalidInputError(
+        "a degree function cannot be saved: use 'grande', 'centrality' or a registered degree; got a function"
+    )
+
+
+def load_classifier(cls: type, folder: str | os.PathLike[str], model: Any = None) -> Any:
+    """Rebuild the classifier that was saved in ``folder``; ``model`` is the class of a model of the user's own."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -102,7 +125,8 @@ def load_classifier(cls: type, folder: str | os.PathLike[str]) -> Any:
             raise FileFormatError(
                 f"{source} was written by a newer version ({rest['version']}): upgrade grande-gnn; got {__version__}"
             )
-        return _rebuilt(cls, rest, arrays)
+        _check_model(rest["parameters"]["model"], model, source)
+        return _rebuilt(cls, rest, arrays, model)
     except FileNotFoundError:
         raise FileFormatError(
             f"no model folder: {_ARRAYS} and {_REST} are expected in it; got {source}"
@@ -115,48 +139,63 @@ def load_classifier(cls: type, folder: str | os.PathLike[str]) -> Any:
         ) from None
 
 
-def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    clf = cls(**rest["parameters"])
+def _check_model(name: str, model: Any, source: Path) -> None:
+    """A model that is not registered must be given, because a file does not bring code along."""
+    if model is None and name not in MODELS:
+        raise FileFormatError(
+            f"{source} was fitted with a model of your own: pass its class, GrandeClassifier.load(folder, model=...), or "
+            f"register it first; got the model {name!r}"
+        )
+
+
+def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], model: Any) -> Any:
+    clf = cls(**(rest["parameters"] | ({} if model is None else {"model": model})))
     clf.device = _device_here(str(clf.device))
     clf.classes_ = np.array(rest["classes"], dtype=np.dtype(rest["classes_dtype"]))
     if rest["feature_names"] is not None:
         clf.feature_names_in_ = np.array(rest["feature_names"], dtype=object)
-    clf._X = arrays["features"]
+    clf.features_ = arrays["features"]
     clf.label_distributions_ = arrays["label_distributions"]
     clf.degree_, clf.reached_ = arrays["degree"], arrays["reached"]
     clf.graph_ = Graph(arrays["graph.indptr"], arrays["graph.indices"])
-    clf._normalizer = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
+    clf.normalizer_ = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
     clf.choice_, clf.selection_ = Choice(**rest["choice"]), None
-    prefix = "parameter."
-    clf._parameters = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-    clf._radius = arrays.get("radius")
+    clf.parameters_ = {k.removeprefix(_PARAMETER): v for k, v in arrays.items() if k.startswith(_PARAMETER)}
     _check_shapes(clf)
-    clf.n_features_in_ = clf._X.shape[1]
+    inputs = clf.normalizer_.transform(clf.features_)
+    lists = arrays.get(
+        "neighbors.lists"
+    )  # version 0.1 did not keep them: they are searched when they are needed
+    clf.neighbors_ = (
+        Neighbors(inputs, device=clf.device)
+        if lists is None
+        else Neighbors.from_lists(inputs, lists, device=clf.device)
+    )
+    clf.problem_ = LearningProblem(
+        clf.neighbors_.features, clf.graph_, len(clf.classes_), as_degree(clf.degree, float(clf.choice_.sigma)),
+        clf.settings(), clf.hidden,
+    )  # fmt: skip
+    clf.n_features_in_ = clf.features_.shape[1]
     clf.transduction_ = clf.classes_[clf.label_distributions_.argmax(axis=1)]
     return clf
 
 
 def _device_here(saved: str) -> str:
-    """``"auto"`` for a GPU that this machine does not have: where a model was made does not bind its users."""
+    """``"auto"`` for a GPU that this machine does not have: a model can be used on other machines too."""
     kind, _, number = saved.partition(":")
     return "auto" if kind == "cuda" and int(number or 0) >= torch.cuda.device_count() else saved
 
 
 def _check_shapes(clf: Any) -> None:
     """Refuse arrays that do not belong together."""
-    (n, d), c, parameters = clf._X.shape, len(clf.classes_), clf._parameters
-    if "weight1" in parameters:
-        h = parameters["weight1"].shape[1]
-        expected = {"weight1": (d, h), "bias1": (h,), "weight2": (h, c), "bias2": (c,)}
-    else:
-        expected = {"weight": (d, c), "bias": (c,)}
-    graph = clf.graph_
+    (n, d), c, graph = clf.features_.shape, len(clf.classes_), clf.graph_
+    kind, parameters = as_model(clf.model), clf.parameters_
+    shapes = {name: array.shape for name, array in parameters.items()}
     if not (
-        {name: array.shape for name, array in parameters.items()} == expected
+        (not kind.is_diffusion or shapes == kind.parameter_shapes(d, clf.hidden, c))
         and clf.label_distributions_.shape == (n, c)
         and clf.degree_.shape == clf.reached_.shape == (n,)
-        and clf._normalizer.center.shape == (d,)
-        and (clf._radius is None or clf._radius.shape == (n,))
+        and clf.normalizer_.center.shape == (d,)
         and graph.n_nodes == n
         and graph.indptr[-1] == len(graph.indices)
         and graph.indices.max() < n

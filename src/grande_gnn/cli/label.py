@@ -133,7 +133,8 @@ def _extract(found: Any, options: dict[str, Any]) -> Any:
 
 def _label(extraction: Any, options: dict[str, Any]) -> tuple[Any, Any]:
     from grande_gnn.classifier.estimator import GrandeClassifier
-    from grande_gnn.classifier.tuning import PAPER, Choice
+    from grande_gnn.classifier.preparation import Choice
+    from grande_gnn.classifier.tuning import PAPER
     from grande_gnn.labelling.result import label_features
 
     own = Choice(options["graph"], options["neighbors"], options["normalize"], options["sigma"])

@@ -1,7 +1,7 @@
 """Rank correlation: how alike the ranked lists of a sample and of its neighbours are.
 
 For two lists x and y cut at depth K let o_t = |x[:t] ∩ y[:t]|, t = 1..K, and let an item that is
-absent from a list stand at position K of it (positions count from 0). 1 is most alike:
+absent from a list have position K in it (positions count from 0). 1 is most alike:
 
     rbo               (1 − p) Σ_t p^(t−1) o_t / t                  identical lists: 1 − p^K
     jaccard           o_K / (2K − o_K)
@@ -16,7 +16,7 @@ D counts the pairs of the union that the lists order strictly oppositely, and ha
 list leaves undecided because it has neither item. RBO: Webber, Moffat & Zobel, TOIS 2010; footrule and
 Kendall distance of top-K lists: Fagin, Kumar & Sivakumar, SIAM J. Discrete Math. 2003.
 
-All are functions of one small table: the position in x of each item of y. It is read from an array of
+All are functions of one small table: the position in x of each item of y. It is read from the
 positions of one row at a time, so the work is O(n·L·K), stays in the processor's cache, and needs no
 memory beyond the n × L result.
 """
@@ -50,7 +50,7 @@ Positions = NDArray[np.unsignedinteger]
 """``positions[c, t]``: where list x has the item that list y_c has at t; K when x does not have it."""
 
 Scorer = Callable[[Positions], NDArray[np.float64]]
-"""From the positions of several lists y_c in one list x to one score a list."""
+"""From the positions of several lists y_c in one list x to one score per list."""
 
 Measure = Callable[[int], Scorer]
 """From the depth K to the scorer at that depth."""
@@ -74,7 +74,7 @@ def rank_correlation(
 
     Returns
     -------
-    array with one row for each of ``rows`` and one column a list entry: ``[i, c]`` compares the lists of i
+    array with one row for each of ``rows`` and one column per list entry: ``[i, c]`` compares the lists of i
     and of ``lists[i, c]``, so column 0 compares a list with itself.
 
     Examples

@@ -3,7 +3,7 @@
     E = {(i, j) | j ∈ list(i),  S_ij > th},      S_ij = correlation of list(i) and list(j)
 
 The threshold th is searched so that 3 to 4 % of the n·200 possible edges i→j remain; the directed
-edges are then symmetrised by union, as everywhere in this package. With ``count_self=False`` the density
+edges are then symmetrized by union, as everywhere in this package. With ``count_self=False`` the density
 counts j ≠ i (DGCG); with ``count_self=True`` it counts the n self edges too (D-GRaNDe).
 """
 
@@ -51,7 +51,7 @@ def dgcg_edges(
     count_self : whether the density counts the self edges.
     threshold : ``"bisect"``, the authors' ten bisections, which may step over the wanted density when the
         scores are few; or ``"exact"``, the threshold whose density is nearest 3.5 %, which also joins
-        a sample left alone to its best candidate.
+        a sample without an edge to its best candidate.
     """
     lists = check_lists(lists)[:, :N_CANDIDATES]
     search = THRESHOLDS[check_choice(threshold, THRESHOLDS, name="threshold")]
@@ -63,10 +63,10 @@ def dgcg_edges(
     if not LOWEST <= density <= HIGHEST:
         logger.info(
             "the DGCG density %.4f is outside %g to %g, as with few samples or many equal ones; "
-            "the reciprocal graph (graph='reciprocal') does without it", density, LOWEST, HIGHEST,
+            "the reciprocal graph (graph='reciprocal') needs no density", density, LOWEST, HIGHEST,
         )  # fmt: skip
     if threshold == "exact":
-        _join_the_lonely(chosen, scores, lists)
+        _join_the_isolated(chosen, scores, lists)
     sources, columns = np.nonzero(chosen)
     return Graph.from_edges(sources, lists[sources, columns], len(lists))
 
@@ -82,7 +82,7 @@ def dgcg_graph(
 ) -> Graph:
     """The density-guided correlation graph of the features; ``n_neighbors`` is the depth compared.
 
-    Of fewer than 200 samples the lists hold all, and the depth is at most their number.
+    With fewer than 200 samples the lists hold all of them, and the depth is at most their number.
 
     >>> dgcg_graph([[0.0], [1.0], [1.5], [9.0], [9.5]], 3, threshold="exact").degree.tolist()
     [2, 3, 2, 2, 2]
@@ -98,7 +98,7 @@ def _density(scores: NDArray[np.float64], cut: float, count_self: bool) -> float
 
 
 def _bisect(scores: NDArray[np.float64], count_self: bool) -> float:
-    """Halve [0, 1] until the density fits, ten times at most; the last midpoint is then taken unseen."""
+    """Halve [0, 1] until the density fits, ten times at most; the last midpoint is then used without a check."""
     low, cut, high = 0.0, 0.5, 1.0
     for _ in range(ROUNDS):
         density = _density(scores, cut, count_self)
@@ -121,7 +121,7 @@ def _exact(scores: NDArray[np.float64], count_self: bool) -> float:
     return float(cuts[np.abs(densities - (LOWEST + HIGHEST) / 2).argmin()])
 
 
-def _join_the_lonely(
+def _join_the_isolated(
     chosen: NDArray[np.bool_], scores: NDArray[np.float64], lists: NDArray[np.int32]
 ) -> None:
     """Choose, in place, the best candidate of each sample that neither chose nor was chosen."""
@@ -131,8 +131,8 @@ def _join_the_lonely(
     others[:, 0] = False
     linked = others.sum(axis=1) > 0
     linked[lists[others]] = True
-    lonely = np.flatnonzero(~linked)
-    chosen[lonely, 1 + scores[lonely, 1:].argmax(axis=1)] = True
+    isolated = np.flatnonzero(~linked)
+    chosen[isolated, 1 + scores[isolated, 1:].argmax(axis=1)] = True
 
 
 THRESHOLDS = {"bisect": _bisect, "exact": _exact}

@@ -1,4 +1,4 @@
-"""The one graph type: undirected, binary, one self-loop a node, rows sorted."""
+"""The one graph type: undirected, binary, one self-loop per node, rows sorted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Graph:
     """An undirected graph à = A + I in compressed rows (CSR).
 
     Row ``q`` lists N(q), the neighbours of node q *including q itself*, in ascending order.
-    Build one with :meth:`from_edges` or :meth:`from_scipy`: they symmetrise by union, drop
+    Build one with :meth:`from_edges` or :meth:`from_scipy`: they symmetrize by union, drop
     weights and duplicates, and put exactly one self-loop on each node.
 
     >>> graph = Graph.from_edges([0, 1], [1, 2], n_nodes=4)
@@ -40,7 +40,7 @@ class Graph:
         rows, cols = np.asarray(sources), np.asarray(targets)
         if rows.ndim != 1 or rows.shape != cols.shape:
             raise InvalidInputError(
-                f"edges need two lists of one length; got shapes {rows.shape} and {cols.shape}"
+                f"edges need two lists of equal length: sources and targets; got shapes {rows.shape} and {cols.shape}"
             )
         if rows.size and (rows.dtype.kind not in "iu" or cols.dtype.kind not in "iu"):
             raise InvalidInputError(f"edges must be integers; got {rows.dtype} and {cols.dtype}")
@@ -97,7 +97,7 @@ class Graph:
         return {}
 
     def edges(self, device: torch.device | str = "cpu") -> tuple[torch.Tensor, torch.Tensor]:
-        """The edges (q, i) as two int64 tensors, self-loops included, kept for the next call."""
+        """The edges (q, i) as two int64 tensors, self-loops included; they are kept for the next call."""
         key = torch.device(device)
         if key not in self._tensors:
             pair = torch.from_numpy(self.rows).long(), torch.from_numpy(self.indices).long()
@@ -115,5 +115,5 @@ class Graph:
         return np.isin(component, component[nodes])
 
     def __repr__(self) -> str:
-        neighbours = self.n_edges / self.n_nodes - 1
-        return f"Graph(n_nodes={self.n_nodes}, mean_neighbours={neighbours:.1f})"
+        neighbors = self.n_edges / self.n_nodes - 1
+        return f"Graph(n_nodes={self.n_nodes}, mean_neighbors={neighbors:.1f})"

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 from scipy.stats import norm
 
-from grande_gnn.classifier.new_samples import softmax
-from grande_gnn.classifier.tuning import HeldOut
+from grande_gnn.classifier.held_out import HeldOut
 
 __all__ = [
     "AccuracyEstimate",
@@ -58,7 +57,7 @@ def fit_temperature(held_out: HeldOut) -> float:
     rows = np.arange(len(held_out.labels))
 
     def loss(log_temperature: float) -> float:
-        p = softmax(held_out.logits / np.exp(log_temperature))[rows, held_out.labels]
+        p = softmax(held_out.logits / np.exp(log_temperature), axis=1)[rows, held_out.labels]
         return float(-np.log(np.maximum(p, 1e-12)).mean() + 1e-3 * log_temperature**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 7.0), method="bounded").x))
@@ -80,7 +79,7 @@ class Calibration:
 
     def probabilities(self, uncalibrated: Float) -> Float:
         """Calibrated probabilities; the most probable class stays the same."""
-        p = softmax(np.log(np.maximum(uncalibrated, 1e-30)) / self.temperature)
+        p = softmax(np.log(np.maximum(uncalibrated, 1e-30)) / self.temperature, axis=1)
         if self.offset is None or p.shape[1] == 1:
             return p
         rows, best = np.arange(len(p)), p.argmax(axis=1)
@@ -183,7 +182,7 @@ def outlier_limit(distances: Float) -> float:
 
 def suspicious_labels(held_out: HeldOut, calibration: Calibration) -> list[tuple[int, int, float]]:
     """(row, suggested class, confidence) of given labels that the held-out prediction contradicts, surest first."""
-    p = softmax(held_out.logits / calibration.temperature)
+    p = softmax(held_out.logits / calibration.temperature, axis=1)
     best, sure = p.argmax(axis=1), p.max(axis=1)
     doubtful = np.flatnonzero((best != held_out.labels) & (sure >= SUSPICIOUS_CONFIDENCE))
     ordered = doubtful[np.argsort(-sure[doubtful], kind="stable")]

@@ -18,6 +18,7 @@ import numpy as np
 
 from grande_gnn import __version__
 from grande_gnn.errors import GrandeError, InvalidInputError, OutputExistsError
+from grande_gnn.graph import Neighbors
 from grande_gnn.images import Extraction, write_problems
 from grande_gnn.internal.files import check_output
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders, write_label_studio
@@ -190,17 +191,16 @@ def report_content(
     device: str,
 ) -> Any:
     """The report's content from the labelling."""
-    from grande_gnn.graph import ranked_lists
 
     report = import_module("grande_gnn.report")
     CalibrationBin, Estimate, Problem = report.CalibrationBin, report.Estimate, report.Problem
     ReportContent, Suspicion = report.ReportContent, report.Suspicion
 
-    features = clf._normalizer.transform(extraction.features())
+    features = clf.normalizer_.transform(extraction.features())
     return ReportContent(
         files=result.files, labels=result.labels, confidence=result.confidence, runner_up=result.runner_up,
         margin=result.margin, given_labels=result.given, features=features,
-        neighbors=ranked_lists(features, 7, device=device)[:, 1:].astype(np.int64), unreached=result.unreached,
+        neighbors=Neighbors(features, device=device).lists(7)[:, 1:].astype(np.int64), unreached=result.unreached,
         out_of_distribution=result.out_of_distribution,
         suspicions=[Suspicion(s.row, s.label, s.confidence) for s in result.suspicions],
         accuracy=None if result.accuracy is None else _estimate(result.accuracy, Estimate),

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from grande_gnn.classifier.estimator import GrandeClassifier
-from grande_gnn.classifier.new_samples import distances_to, last_listed_distance, softmax
-from grande_gnn.classifier.tuning import HeldOut, held_out_folds, hold_out
-from grande_gnn.engine import Replica, resolve_device, train
-from grande_gnn.graph import ranked_lists
+from grande_gnn.classifier.held_out import HeldOut, held_out_folds, hold_out
+from grande_gnn.classifier.problem import LabelSet
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.files import write_atomically
 from grande_gnn.internal.validation import encode_labels
@@ -156,7 +155,7 @@ def label_features(
             agreement = _agreement_of_halves(clf, features, codes)
             accuracy = estimate_accuracy(confidence, agreement, len(held_out.rows))
             calibration = fit_offset(by_temperature.temperature, unsure, accuracy.value)
-        known = by_temperature.probabilities(softmax(held_out.logits))
+        known = by_temperature.probabilities(softmax(held_out.logits, axis=1))
         probabilities = calibration.probabilities(clf.label_distributions_)
         probabilities[held_out.rows] = known
         result = _answers(probabilities, clf, list(files), given)
@@ -210,9 +209,8 @@ def _half_predictions(
     for f, half in enumerate(held_out_folds(codes, 2)):
         known = codes.copy()
         known[half] = -1
-        replicas.append(Replica(known, clf._degree_spec(), 0, f, clf.hidden))
-    inputs = clf._normalizer.transform(features)
-    one, other = train(inputs, clf.graph_, replicas, len(clf.classes_), clf._settings(clf._seed()))
+        replicas.append(LabelSet(known, f))
+    one, other = clf.problem_.train(replicas)
     return one.predictions, other.predictions
 
 
@@ -220,11 +218,12 @@ def label_new_features(
     features: NDArray[np.float32], files: Sequence[str], clf: GrandeClassifier, calibration: Calibration
 ) -> Labelling:
     """Labels of new images from a fitted classifier; nothing is trained."""
-    probabilities, reached = clf._answers(features)
+    probabilities, reached = clf.predict_reached(features)
     result = _answers(calibration.probabilities(probabilities), clf, list(files), [""] * len(files))
     result.unreached = ~reached
-    fitted, new = (clf._normalizer.transform(X) for X in (clf._X, features))
-    result.out_of_distribution = distances_to(new, fitted, NEAR) > outlier_limit(_near_distances(clf))
+    _, distances = clf.neighbors_.query(clf.normalizer_.transform(features), NEAR)
+    far = distances[:, -1] if distances.shape[1] == NEAR else np.full(len(distances), np.inf)
+    result.out_of_distribution = far > outlier_limit(_near_distances(clf))
     result.note = "The accuracy was estimated when the model was made; it holds for images like those."
     return result
 
@@ -255,16 +254,12 @@ def _held_out(
     folds = held_out_folds(codes)
     if not folds:
         return None
-    inputs = clf._normalizer.transform(features)
-    settings, spec = clf._settings(clf._seed()), clf._degree_spec()
-    return hold_out(inputs, clf.graph_, codes, folds, [spec], settings, clf.hidden)[0]
+    return hold_out(clf.problem_, codes, folds)[0]
 
 
 def _near_distances(clf: GrandeClassifier) -> NDArray[np.float64]:
     """How far each fitted image is from its fifth neighbour."""
-    inputs = clf._normalizer.transform(clf._X)
-    lists = ranked_lists(inputs, NEAR + 1, device=str(resolve_device(clf.device)))
-    return last_listed_distance(inputs, lists, NEAR + 1)
+    return clf.neighbors_.distances(NEAR + 1)
 
 
 def _by_class(

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.graph.rerank.bfstree import bfstree
-from grande_gnn.graph.rerank.common import normalise_ranks
+from grande_gnn.graph.rerank.common import normalize_ranks
 from grande_gnn.graph.rerank.cprr import cprr
 from grande_gnn.graph.rerank.lhrr import lhrr
 from grande_gnn.graph.rerank.rdpac import rdpac
 
-__all__ = ["RERANKERS", "bfstree", "cprr", "lhrr", "normalise_ranks", "rdpac"]
+__all__ = ["RERANKERS", "bfstree", "cprr", "lhrr", "normalize_ranks", "rdpac"]
 
 RERANKERS: dict[str, Callable[..., NDArray[np.int32]]] = {
     "lhrr": lhrr,

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.graph.correlation import rank_correlation, rbo
-from grande_gnn.graph.rerank.common import entries_at, list_matrix, normalise_ranks, product_at, sort_lists
+from grande_gnn.graph.rerank.common import entries_at, list_matrix, normalize_ranks, product_at, sort_lists
 from grande_gnn.internal.validation import check_integer
 
 __all__ = ["bfstree"]
@@ -28,7 +28,7 @@ __all__ = ["bfstree"]
 def bfstree(lists: ArrayLike, n_neighbors: int = 20, *, p: float = 0.7) -> NDArray[np.int32]:
     """Re-rank by trees of the first ``n_neighbors`` of each list (at most its length)."""
     k = check_integer(n_neighbors, name="n_neighbors", low=1)
-    ranked = _worse_direction(normalise_ranks(lists))
+    ranked = _worse_direction(normalize_ranks(lists))
     k = min(k, ranked.shape[1])
     overlap = rank_correlation(ranked[:, :k], k, measure=partial(rbo, p=p))
     W = _per_column(_trees(ranked[:, :k], overlap))

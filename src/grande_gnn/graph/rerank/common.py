@@ -1,6 +1,6 @@
 """What the re-rankers share: matrices on ranked lists, products read off at the lists, sorting.
 
-A score matrix is never whole in memory: it is an n × L array beside the lists, or a sparse matrix, and
+A score matrix is never whole in memory: it is an n × L array aligned with the lists, or a sparse matrix, and
 the products of sparse matrices are made a block of rows at a time.
 """
 
@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.internal.validation import check_lists
 
-__all__ = ["entries_at", "list_matrix", "normalise_ranks", "product_at", "row_blocks", "settle", "sort_lists"]
+__all__ = ["entries_at", "list_matrix", "normalize_ranks", "product_at", "row_blocks", "settle", "sort_lists"]
 
 _BLOCK_BYTES = 64 * 2**20
 """Memory of one block of rows of a score matrix."""
 
 
 def list_matrix(lists: NDArray[np.int32], values: ArrayLike) -> sp.csr_matrix:
-    """The matrix with ``values`` (one a rank, or one an entry) where ``lists`` points; zeros are stored."""
+    """The matrix with ``values`` (one per rank, or one per entry) where ``lists`` points; zeros are stored."""
     n, length = lists.shape
     data = np.broadcast_to(np.asarray(values, dtype=np.float64), lists.shape).ravel()
     return sp.csr_matrix((data, lists.ravel(), np.arange(n + 1) * length), shape=(n, n), copy=True)
@@ -64,12 +64,12 @@ def sort_lists(lists: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray
     return result
 
 
-def normalise_ranks(lists: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.int32]:
+def normalize_ranks(lists: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.int32]:
     """Make ranks more mutual: sort each list by f(pos_ij) + f(pos_ji), where f of an absent entry is 0.
 
     ``weights`` are the values of f by position, L − pos by default.
 
-    >>> normalise_ranks([[0, 2, 1], [1, 0, 3], [2, 3, 1], [3, 2, 1]])[0].tolist()
+    >>> normalize_ranks([[0, 2, 1], [1, 0, 3], [2, 3, 1], [3, 2, 1]])[0].tolist()
     [0, 1, 2]
     """
     checked = check_lists(lists)

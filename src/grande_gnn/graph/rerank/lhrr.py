@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.graph.rerank.common import list_matrix, normalise_ranks, row_blocks, settle
+from grande_gnn.graph.rerank.common import list_matrix, normalize_ranks, row_blocks, settle
 from grande_gnn.internal.validation import check_choice, check_integer
 
 __all__ = ["lhrr"]
@@ -38,7 +38,7 @@ def lhrr(
     """
     k = check_integer(n_neighbors, name="n_neighbors", low=2)
     check_choice(variant, VARIANTS, name="variant")
-    ranked = normalise_ranks(lists)
+    ranked = normalize_ranks(lists)
     k = min(k, ranked.shape[1])
     if k == 1:
         return ranked
@@ -54,7 +54,7 @@ def _iteration(lists: NDArray[np.int32], k: int, variant: str) -> NDArray[np.int
     Ht = H.T.tocsr()
     weighted = (sp.diags(_confidence(H, k)) @ H).tocsr()
     second = Ht if variant == "udlf" else H
-    # The last of the first K weighs 0 and still is of the hyperedge.
+    # The last of the first K has weight 0 and still belongs to the hyperedge.
     listed = list_matrix(lists[:, :k], 1.0)
     members = (sp.identity(n, format="csr") + listed @ listed).astype(bool).tocsr()
     member_of = members.T.tocsr()

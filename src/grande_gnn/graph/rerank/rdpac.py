@@ -1,10 +1,10 @@
 """RDPAC: rank-based diffusion process with assured convergence.
 
-W[i, r_i(t)] = p^t for the first K of each list, columns normalised; P starts as W, and repeatedly
+W[i, r_i(t)] = p^t for the first K of each list, columns normalized; P starts as W, and repeatedly
 
-    P ← columns normalised;   P_ij ← Σ_m P_im W_jm  for j among the first L of i;   P ← 0.95 P + 0.05 I
+    P ← columns normalized;   P_ij ← Σ_m P_im W_jm  for j among the first L of i;   P ← 0.95 P + 0.05 I
 
-At last the columns are normalised once more and lists of 2L entries are sorted by P(PP), each product
+Finally the columns are normalized once more and lists of 2L entries are sorted by P(PP), each product
 taken on the lists only.
 
 Pedronette, Valem & Latecki, Efficient rank-based diffusion process with assured convergence, Journal of
@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.graph.rerank.common import list_matrix, normalise_ranks, product_at, sort_lists
+from grande_gnn.graph.rerank.common import list_matrix, normalize_ranks, product_at, sort_lists
 from grande_gnn.internal.validation import check_integer, check_lists, check_real
 
 __all__ = ["rdpac"]
@@ -32,7 +32,7 @@ def rdpac(
     """Re-rank by diffusion along the first ``n_neighbors`` of each list.
 
     The diffusion is kept on the first half of the lists (L); the final products reach all of it (2L).
-    ``p`` and ``p_long`` say how fast weights decay with the rank, in W and in the rank normalisation.
+    ``p`` and ``p_long`` say how fast weights decay with the rank, in W and in the rank normalization.
     """
     ranked = check_lists(lists)
     half = max(1, ranked.shape[1] // 2)
@@ -42,7 +42,7 @@ def rdpac(
     p_long = check_real(p_long, name="p_long", low=0.0, high=1.0, open_low=True)
 
     decay = np.where(np.arange(ranked.shape[1]) < half, p_long ** np.arange(1, ranked.shape[1] + 1), 0.0)
-    ranked = normalise_ranks(ranked, decay)
+    ranked = normalize_ranks(ranked, decay)
     near, tops = ranked[:, :half], ranked[:, :k].astype(np.intp)
     start = np.broadcast_to(p ** np.arange(1, k + 1), tops.shape)
     W = _columns_to_one(tops, start)
@@ -57,7 +57,7 @@ def rdpac(
 
 
 def _columns_to_one(lists: NDArray[np.integer], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide the entries that stand for one sample by their sum, which its own list keeps above 0."""
+    """Divide the entries of one sample by their sum, which its own list keeps above 0."""
     total = np.bincount(lists.ravel(), weights=values.ravel(), minlength=len(lists))
     return values / total[lists]
 
@@ -65,7 +65,7 @@ def _columns_to_one(lists: NDArray[np.integer], values: NDArray[np.float64]) -> 
 def _diffuse(
     near: NDArray[np.int32], P: NDArray[np.float64], tops: NDArray[np.intp], W: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Σ_m P_im W_jm for j in ``near[i]``, one row at a time: K look-ups an entry."""
+    """Σ_m P_im W_jm for j in ``near[i]``, one row at a time: K look-ups per entry."""
     out = np.empty_like(P)
     line = np.zeros(len(near))
     for row, others in enumerate(near):

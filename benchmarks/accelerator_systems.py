@@ -19,7 +19,7 @@ import torch
 
 from grande_gnn.baselines import SYSTEMS
 from grande_gnn.experiments.folds import fold_labels, paper_folds
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
 
 

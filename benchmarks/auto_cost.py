@@ -18,7 +18,7 @@ from common import RESULTS, print_table, write_rows
 from grande_gnn import GrandeClassifier
 from grande_gnn.classifier.tuning import FAVORITE
 from grande_gnn.experiments import fold_labels, paper_folds
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
 
 AUTO = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}

@@ -1,4 +1,4 @@
-"""What the benchmarks share: made data of the paper's shapes, the hardware in words, result files."""
+"""What the benchmarks share: synthetic data of the paper's shapes, a description of the hardware, result files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from grande_gnn.internal.csv_file import write_csv
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -31,13 +33,13 @@ def made_features(n: int, d: int, c: int, seed: int = 0) -> tuple[np.ndarray, np
     """A mixture of Gaussians, rectified like the output of a ReLU network; labels in class order."""
     rng = np.random.default_rng(seed)
     labels = np.sort(np.arange(n) % c)
-    centres = rng.normal(size=(c, d), scale=0.5).astype(np.float32)
-    X = centres[labels] + rng.normal(size=(n, d), scale=1.0).astype(np.float32)
+    centers = rng.normal(size=(c, d), scale=0.5).astype(np.float32)
+    X = centers[labels] + rng.normal(size=(n, d), scale=1.0).astype(np.float32)
     return np.maximum(X, 0), labels
 
 
 def features_of(dataset: str, d: int, data: Path | None) -> tuple[np.ndarray, np.ndarray, str]:
-    """Real features of this dimension where they are at hand, made ones of the same shape where not."""
+    """Real features of this dimension if there are any, otherwise synthetic ones of the same shape."""
     for path in sorted((data / dataset).glob("features_*.npz")) if data else []:
         with np.load(path) as archive:
             if archive["features"].shape == (SHAPES[dataset][0], d):
@@ -77,17 +79,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write result rows, whole or not at all, with the hardware beside each that does not name its own."""
+    """Write result rows atomically; a row that has no date of its own gets today's date and this machine."""
     machine = hardware()
     table = [dict(row) if "date" in row else dict(row) | machine for row in rows]
     fields = list(dict.fromkeys(key for row in table for key in row))
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fields)
-        writer.writeheader()
-        writer.writerows(table)
-    unfinished.replace(path)
+    write_csv(path, fields, ([row.get(field, "") for field in fields] for row in table))
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

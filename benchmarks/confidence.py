@@ -17,7 +17,7 @@ import numpy as np
 from common import RESULTS, print_table, write_rows
 from grande_gnn import GrandeClassifier
 from grande_gnn.experiments import fold_labels, paper_folds
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
 from grande_gnn.labelling.confidence import Calibration, estimate_accuracy, fit_offset, fit_temperature
 from grande_gnn.labelling.result import _agreement_of_halves

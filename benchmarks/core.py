@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.experiments import fold_labels
 from grande_gnn.graph import ranked_lists, reciprocal_knn_graph
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from pyg_loop import PygTiming, made_features, paper_splits, time_pyg
 
 ROOT = Path(__file__).parents[1]

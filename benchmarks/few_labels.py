@@ -16,7 +16,7 @@ import numpy as np
 from common import RESULTS, print_table, write_rows
 from grande_gnn import GrandeClassifier
 from grande_gnn.classifier.tuning import FAVORITE
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.labelling.result import _half_predictions, label_features
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from common import RESULTS, print_table, write_rows
 from grande_gnn.baselines.opf import OPF, OPFSemi
 from grande_gnn.experiments import fold_labels, paper_folds
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -17,7 +17,7 @@ import numpy as np
 from common import print_table, read_rows, write_rows
 from grande_gnn.baselines.opf import OPFSemi, Tree, _conquer, _prototypes, spanning_tree
 from grande_gnn.experiments import fold_labels, paper_folds
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
 
 STEPS = [(0, 0), (1, 1), (2, 3), (4, 7), (8, 15), (16, 10**9)]

@@ -21,7 +21,7 @@ from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.graph import reciprocal_knn_graph
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
 
 PRECISIONS = ("tf32", "half", "highest")

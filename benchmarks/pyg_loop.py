@@ -26,7 +26,7 @@ from torch_geometric.nn import APPNP, MessagePassing, SGConv
 from torch_geometric.utils import scatter
 
 from grande_gnn.graph import Graph, reciprocal_knn_graph
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 

@@ -18,7 +18,7 @@ import torch
 from grande_gnn.baselines import SYSTEMS
 from grande_gnn.experiments.compare import REFERENCE, compare_systems, paper_sign
 from grande_gnn.experiments.statistics import paired_interval
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 
 COLUMNS = (
     "system", "model", "backbone", "accuracy_mean", "accuracy_std", "seconds", "unreached",

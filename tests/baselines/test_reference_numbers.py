@@ -5,7 +5,7 @@ import pytest
 
 from grande_gnn.baselines import SYSTEMS
 from grande_gnn.experiments import fold_labels, paper_folds
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
 
 REFERENCE = {

@@ -92,7 +92,7 @@ def test_only_data_and_graph_come_from_this_package():
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module.startswith("grande_gnn")
     }
-    assert ours == {"grande_gnn.internal.files", "grande_gnn.graph"}
+    assert ours == {"grande_gnn.internal.features_file", "grande_gnn.graph"}
     assert not [
         alias
         for node in ast.walk(tree)

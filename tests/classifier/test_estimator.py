@@ -411,7 +411,7 @@ def test_refuses_parameters(blobs, few, options, words):
         (np.zeros((2, 2, 2)), "dim 3"),
         (np.zeros((0, 2)), "minimum of 1 is required"),
         ([["a"], ["b"]], "could not convert string"),
-        ([[0.0]], "2|one label a sample"),
+        ([[0.0]], "2|one label per sample"),
     ],
 )
 def test_refuses_features(X, words):

@@ -87,7 +87,7 @@ Y = np.arange(12) % 2
         ({"features": np.where(X > 1, np.nan, X), "labels": Y}, "must be finite"),
         ({"features": np.where(X > 1, np.inf, X), "labels": Y}, "must be finite"),
         ({"features": X[0], "labels": Y}, "must be a matrix"),
-        ({"features": X, "labels": Y[:5]}, "'labels' must have one entry a row"),
+        ({"features": X, "labels": Y[:5]}, "'labels' must have one entry per row"),
         ({"features": X}, "has no array 'labels'"),
         ({"labels": Y}, "has no array 'features'"),
         ({"features": X, "labels": np.full(12, -1)}, "at least one sample must be labelled"),

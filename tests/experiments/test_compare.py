@@ -6,7 +6,7 @@ import pytest
 from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.experiments import evaluate
 from grande_gnn.experiments.compare import SystemResult, compare_systems, image_paths, paper_sign
-from grande_gnn.internal.files import FeaturesFile
+from grande_gnn.internal.features_file import FeaturesFile
 
 
 @pytest.fixture(scope="module")

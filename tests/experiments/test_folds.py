@@ -12,7 +12,7 @@ from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.experiments.folds import folds_fill_parts, inner_parts
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 
 QUICK = {"epochs": 15, "lr": 0.02, "hidden": 16, "n_neighbors": 10, "folds": 5, "repeats": 2, "device": "cpu"}
 
@@ -187,7 +187,7 @@ def test_refuses_data(blobs):
     X, y = blobs
     for features, labels, words in [
         (X[:9], y, "9 samples; got 120 labels"),
-        (X[0], y, "one row a sample"),
+        (X[0], y, "one row per sample"),
         (X * np.nan, y, "must be finite"),
         (X, np.full(120, -1), "at least one sample must be labelled"),
     ]:

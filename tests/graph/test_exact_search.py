@@ -110,7 +110,7 @@ def test_the_input_is_left_alone():
     [
         ((_normal(), 0), "n_neighbors must be an integer of at least 1; got 0"),
         ((_normal(), 2.5), "n_neighbors must be an integer"),
-        (([1.0, 2.0], 1), "one row a sample"),
+        (([1.0, 2.0], 1), "one row per sample"),
         (([[np.nan]], 1), "must be finite"),
     ],
 )

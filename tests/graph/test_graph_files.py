@@ -36,10 +36,27 @@ def test_another_file_is_refused_by_name(tmp_path, load):
 
 
 @pytest.mark.parametrize(
-    ("indptr", "indices"), [([0], []), ([0, 1, 1], [7]), ([0, 5], [0]), ([0.0, 1.0], [0]), ([1, 0, 1], [0])]
+    ("indptr", "indices"),
+    [
+        (3, [0]),  # not a list at all
+        ([], []),
+        ([0], []),
+        ([0, 1, 1], [7]),
+        ([0, 5], [0]),
+        ([1, 0, 1], [0]),
+        ([0, 1, 2], [0]),  # too few indices
+        ([0, 1, 2], [0, 7]),  # a node that is not there
+        ([0, 1, 2], [0, -1]),
+        ([1, 1, 2], [0, 1]),
+        ([0, 2, 1], [0, 1]),  # falling
+        ([0.0, 1.0, 2.0], [0, 1]),
+        ([0, 1, 2], [0.5, 1.5]),
+        ([[0, 1], [1, 2]], [0, 1]),
+        ([0, 1, 2], [[0, 1]]),
+    ],
 )
 def test_a_graph_that_is_none(tmp_path, indptr, indices):
-    np.savez(tmp_path / "g.npz", indptr=np.array(indptr), indices=np.array(indices, dtype=np.int64))
+    np.savez(tmp_path / "g.npz", indptr=np.array(indptr), indices=np.array(indices))
     with pytest.raises(FileFormatError, match="does not hold a square CSR graph; got"):
         load_graph(tmp_path / "g.npz")
 

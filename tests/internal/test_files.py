@@ -1,4 +1,4 @@
-"""The file formats: what is written comes back, foreign files get one sentence, and files are whole or absent."""
+"""Files are whole or absent, outputs are not overwritten unasked, and foreign ``.npz`` files get one sentence."""
 
 import os
 import pickle
@@ -9,62 +9,24 @@ import numpy as np
 import pytest
 
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
-from grande_gnn.graph import knn_graph, ranked_lists
-from grande_gnn.graph.graph_files import load_graph, load_lists, save_graph, save_lists
-from grande_gnn.internal.files import (
-    FeaturesFile,
-    check_output,
-    load_features,
-    save_features,
-    write_atomically,
-)
+from grande_gnn.graph.graph_files import load_graph, load_lists
+from grande_gnn.internal.features_file import load_features
+from grande_gnn.internal.files import check_output, naming, read_npz, write_atomically
 
 X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
 LOADERS = {"features": load_features, "ranked lists": load_lists, "graph": load_graph}
 
 
-@pytest.mark.parametrize(
-    "labels", [None, np.array(["a", "", "b", "a", "b", ""]), np.array([0, 1, -1, 0, 1, 2])]
-)
-def test_features_come_back(tmp_path, labels):
-    files = np.array([f"dir/é {i}.jpg" for i in range(6)])
-    save_features(tmp_path / "f.npz", FeaturesFile(X, files, labels))
-    got = load_features(tmp_path / "f.npz")
-    np.testing.assert_array_equal(got.features, X)
-    assert got.files.tolist() == files.tolist()
-    assert (got.labels is None) if labels is None else (got.labels.tolist() == labels.tolist())
+def test_the_arrays_come_back(tmp_path):
+    np.savez(tmp_path / "f.npz", a=X, b=np.array(["x"]))
+    arrays = read_npz(tmp_path / "f.npz", "test", needs=("a", "b"))
+    assert set(arrays) == {"a", "b"}
+    np.testing.assert_array_equal(arrays["a"], X)
 
 
-def test_lists_and_graph_come_back(tmp_path):
-    lists, graph = ranked_lists(X, 4), knn_graph(X, 3)
-    save_lists(tmp_path / "l.npz", lists)
-    save_graph(tmp_path / "g.npz", graph)
-    np.testing.assert_array_equal(load_lists(tmp_path / "l.npz"), lists)
-    again = load_graph(tmp_path / "g.npz")
-    np.testing.assert_array_equal(again.indptr, graph.indptr)
-    np.testing.assert_array_equal(again.indices, graph.indices)
-
-
-def test_half_precision_and_class_names(tmp_path):
-    np.savez(
-        tmp_path / "f.npz",
-        features=X.astype(np.float16),
-        labels=np.array([0, 1, -1, 0, 1, 1]),
-        classes=np.array(["daisy", "rose"]),
-    )
-    got = load_features(tmp_path / "f.npz")
-    assert got.features.dtype == np.float32
-    assert got.labels.tolist() == ["daisy", "rose", "", "daisy", "rose", "rose"]
-    assert len(set(got.files.tolist())) == 6  # without names every row still has its own
-
-
-def test_a_one_sided_graph_without_loops_is_completed(tmp_path):
-    np.savez(tmp_path / "g.npz", indptr=[0, 1, 1, 1], indices=[2])
-    assert load_graph(tmp_path / "g.npz").to_scipy(int).toarray().tolist() == [
-        [1, 0, 1],
-        [0, 1, 0],
-        [1, 0, 1],
-    ]
+def test_errors_name_the_file():
+    with pytest.raises(FileFormatError, match=r"^f\.npz: too wide; got 3$"), naming("f.npz"):
+        raise InvalidInputError("too wide; got 3")
 
 
 # -- foreign and broken files -------------------------------------------------------------------------
@@ -114,57 +76,6 @@ def test_damaged_bytes(tmp_path, at):
     assert_one_sentence(load_features, tmp_path / "f.npz", "f.npz")
     (tmp_path / "f.npz").write_bytes(content[:middle])
     assert_one_sentence(load_features, tmp_path / "f.npz", "f.npz")
-
-
-@pytest.mark.parametrize(
-    ("arrays", "words"),
-    [
-        ({"features": X[0]}, "f.npz: features must be a matrix"),
-        ({"features": np.full((3, 2), np.nan)}, "f.npz: features must be finite.*3 such row"),
-        ({"features": np.array([["a"]])}, "f.npz: features must be a numeric matrix"),
-        (
-            {"features": X, "labels": np.arange(5)},
-            r"'labels' must have one entry a row.*\(6\); got shape \(5,\)",
-        ),
-        ({"features": X, "labels": X}, r"'labels' must have one entry a row.*got shape \(6, 3\)"),
-        ({"features": X, "files": np.array(["a"])}, "'files' must have one entry a row"),
-        (
-            {"features": X, "labels": np.arange(6), "classes": np.array(["a"])},
-            "must index the 1 'classes'.*0 to 5",
-        ),
-        ({"features": X, "labels": np.full(6, -2), "classes": np.array(["a"])}, "must index the 1 'classes'"),
-    ],
-)
-def test_features_that_do_not_fit(tmp_path, arrays, words):
-    np.savez(tmp_path / "f.npz", **arrays)
-    assert_one_sentence(load_features, tmp_path / "f.npz", words)
-
-
-@pytest.mark.parametrize(
-    ("indptr", "indices"),
-    [
-        (3, [0]),  # not a list at all
-        ([], []),
-        ([0], []),
-        ([0, 1, 2], [0]),  # too few indices
-        ([0, 1, 2], [0, 7]),  # a node that is not there
-        ([0, 1, 2], [0, -1]),
-        ([1, 1, 2], [0, 1]),
-        ([0, 2, 1], [0, 1]),  # falling
-        ([0.0, 1.0, 2.0], [0, 1]),
-        ([0, 1, 2], [0.5, 1.5]),
-        ([[0, 1], [1, 2]], [0, 1]),
-        ([0, 1, 2], [[0, 1]]),
-    ],
-)
-def test_graphs_that_do_not_fit(tmp_path, indptr, indices):
-    np.savez(tmp_path / "g.npz", indptr=np.array(indptr), indices=np.array(indices))
-    assert_one_sentence(load_graph, tmp_path / "g.npz", "g.npz does not hold a square CSR graph; got")
-
-
-def test_lists_that_do_not_fit(tmp_path):
-    np.savez(tmp_path / "l.npz", lists=np.array([[1, 0], [1, 0]]))
-    assert_one_sentence(load_lists, tmp_path / "l.npz", r"l.npz: row i of ranked lists must start with i")
 
 
 # -- writing ------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_features_become_contiguous_float32(dtype):
 @pytest.mark.parametrize(
     ("features", "words"),
     [
-        ([1.0, 2.0], r"one row a sample; got 1 dimension\(s\), shape \(2,\)"),
+        ([1.0, 2.0], r"one row per sample; got 1 dimension\(s\), shape \(2,\)"),
         (np.zeros((2, 2, 2)), r"got 3 dimension\(s\)"),
         (np.zeros((0, 3)), r"at least one sample.*got shape \(0, 3\)"),
         (np.zeros((3, 0)), r"one feature; got shape \(3, 0\)"),
@@ -105,7 +105,7 @@ def test_the_negative_numbers_beside_minus_one_are_classes():
         (["", None], "at least one sample must be labelled"),
         ([math.nan], "at least one sample must be labelled"),
         ([], "at least one sample must be labelled"),
-        ([[0], [1]], r"one value a sample; got shape \(2, 1\)"),
+        ([[0], [1]], r"one value per sample; got shape \(2, 1\)"),
         (["a", 1], "all strings or all numbers; got a mixture of int, str"),
         ([("a", 1), ("b", 2), None], "labels must be"),
     ],

@@ -49,7 +49,7 @@ def command(file: str, systems: str | None, as_json: bool, **options: Any) -> No
     """
     from grande_gnn.baselines import SYSTEMS
     from grande_gnn.experiments.compare import compare_systems
-    from grande_gnn.internal.files import load_features
+    from grande_gnn.internal.features_file import load_features
 
     names = [name.strip() for name in systems.split(",")] if systems else list(SYSTEMS)
     results = compare_systems(load_features(file), names, **options)

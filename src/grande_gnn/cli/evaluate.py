@@ -31,7 +31,7 @@ def command(file: str, as_json: bool, **options: Any) -> None:
     """
     from grande_gnn.errors import FileFormatError
     from grande_gnn.experiments import evaluate
-    from grande_gnn.internal.files import load_features
+    from grande_gnn.internal.features_file import load_features
 
     content = load_features(file)
     if content.labels is None:

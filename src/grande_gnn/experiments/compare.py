@@ -17,7 +17,7 @@ from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.experiments.folds import fold_labels, paper_folds
 from grande_gnn.experiments.paper import read_table
 from grande_gnn.experiments.statistics import Interval, paired_interval, std_between_repetitions
-from grande_gnn.internal.files import FeaturesFile
+from grande_gnn.internal.features_file import FeaturesFile
 from grande_gnn.internal.validation import encode_labels
 
 __all__ = ["REFERENCE", "SystemResult", "compare_systems", "image_paths", "paper_sign"]

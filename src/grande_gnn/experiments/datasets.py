@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
-from grande_gnn.internal.files import load_features
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import UNLABELLED, encode_labels
 
 __all__ = ["DATASETS", "Dataset", "FeatureSet", "LoadedSet", "find_feature_sets", "load_feature_set"]

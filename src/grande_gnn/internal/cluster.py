@@ -1,4 +1,4 @@
-"""Joining a Ray cluster, for whatever runs on one."""
+"""Join a Ray cluster, for everything that can run on one."""
 
 from __future__ import annotations
 

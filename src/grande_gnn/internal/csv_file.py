@@ -1,4 +1,4 @@
-"""Write CSV files that hold file names."""
+"""CSV files whose cells may be file names of any kind."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from grande_gnn.internal.files import write_atomically
 __all__ = ["write_csv"]
 
 
-def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV in UTF-8, atomically; a file name that is not Unicode is written as its bytes on disk."""
+def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file in UTF-8, atomically; a file name that is not Unicode is written as its bytes on disk."""
 
     def write(file: IO[bytes]) -> None:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="")

@@ -1,50 +1,107 @@
-"""Write a features file: ``.npz`` with ``features``, ``files`` and, if any, ``labels`` and ``classes``."""
+"""Features files: ``.npz`` with ``features`` (n × d), ``files`` (n), and optionally ``labels`` (n) and ``classes``.
+
+``labels`` are class names (``""`` = unlabelled) or integers; where ``classes`` is present, integers are indices into
+it and −1 means unlabelled.
+"""
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import IO
+from dataclasses import dataclass
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from grande_gnn.internal.files import write_atomically
-from grande_gnn.internal.validation import encode_labels
+from grande_gnn.errors import FileFormatError
+from grande_gnn.internal.files import naming, read_npz, write_atomically
+from grande_gnn.internal.validation import check_features, encode_labels
 
-__all__ = ["write_features"]
+__all__ = ["FeaturesFile", "load_features", "save_features", "write_features"]
 
 _CHUNK = 4096
+"""File names converted at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturesFile:
+    """The content of a features file; ``labels`` are class names or numbers, or ``None``."""
+
+    features: NDArray[np.float32]
+    files: NDArray[np.str_]
+    labels: NDArray[Any] | None
+
+
+def load_features(path: str | os.PathLike[str]) -> FeaturesFile:
+    """Read a features file and check it; integer labels with ``classes`` become names."""
+    arrays = read_npz(path, "features", needs=("features",))
+    with naming(path):
+        features = check_features(arrays["features"])
+    n = len(features)
+    files = arrays.get("files")
+    files = np.array([str(i) for i in range(n)]) if files is None else np.asarray(files, dtype=str)
+    labels = arrays.get("labels")
+    for name, array in (("files", files), ("labels", labels)):
+        if array is not None and array.shape != (n,):
+            raise FileFormatError(
+                f"{path}: '{name}' must have one entry per row of 'features' ({n}); got shape {array.shape}"
+            )
+    if labels is not None and "classes" in arrays and labels.dtype.kind in "iu":
+        labels = _names(path, labels, np.asarray(arrays["classes"], dtype=str))
+    return FeaturesFile(features, files, labels)
+
+
+def _names(path: Any, labels: NDArray[Any], classes: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Class names for integer labels; −1 becomes the empty name, which means unlabelled."""
+    if labels.size and (labels.min() < -1 or labels.max() >= len(classes)):
+        raise FileFormatError(
+            f"{path}: 'labels' must index the {len(classes)} 'classes' (or be -1); got {labels.min()} to {labels.max()}"
+        )
+    return np.append(classes, "")[labels]
+
+
+def save_features(path: str | os.PathLike[str], content: FeaturesFile) -> None:
+    """Write a features file atomically."""
+    arrays: dict[str, Any] = {"features": content.features, "files": np.asarray(content.files, dtype=str)}
+    if content.labels is not None:
+        arrays["labels"] = content.labels
+    write_atomically(path, lambda file: np.savez(file, **arrays))
 
 
 def write_features(
-    path: str | Path, blocks: Iterable[NDArray[np.float32]], files: Sequence[str], labels: Sequence[str]
+    path: str | os.PathLike[str],
+    blocks: Iterable[NDArray[np.float32]],
+    files: Sequence[str],
+    labels: Sequence[str],
 ) -> None:
-    """Write features that come in blocks of rows, one row for each of ``files``.
+    """Write features that arrive in blocks of rows, one row for each of ``files``.
 
-    Only one block is in memory at a time. ``labels`` are written as the index of their class,
-    -1 = unlabelled, and not at all when there is none. The file appears when it is complete.
+    Only one block is in memory at a time. ``labels`` are written as indices into ``classes``, −1 = unlabelled; if no
+    file has a label, neither array is written. The file appears when it is complete.
     """
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w") as archive:
-            _write(archive, "features", blocks, len(files), zipfile.ZIP_STORED)
+            _write_array(archive, "features", blocks, len(files), zipfile.ZIP_STORED)
             width = max((len(name) for name in files), default=1)
             chunks = (files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK))
             names = (np.array(chunk, dtype=f"<U{width}") for chunk in chunks)
-            _write(archive, "files", names, len(files), zipfile.ZIP_DEFLATED)
+            _write_array(archive, "files", names, len(files), zipfile.ZIP_DEFLATED)
             if any(labels):
                 codes, classes = encode_labels(np.array(labels))
-                _write(archive, "labels", [codes], len(codes), zipfile.ZIP_DEFLATED)
-                _write(archive, "classes", [classes], len(classes), zipfile.ZIP_DEFLATED)
+                _write_array(archive, "labels", [codes], len(codes), zipfile.ZIP_DEFLATED)
+                _write_array(archive, "classes", [classes], len(classes), zipfile.ZIP_DEFLATED)
 
     write_atomically(path, write)
 
 
-def _write(archive: zipfile.ZipFile, name: str, blocks: Iterable[NDArray], n_rows: int, method: int) -> None:
-    """One array of the archive, from blocks of its rows."""
+def _write_array(
+    archive: zipfile.ZipFile, name: str, blocks: Iterable[NDArray], n_rows: int, method: int
+) -> None:
+    """Write one array of the archive from blocks of its rows."""
     entry = zipfile.ZipInfo(f"{name}.npy")
     entry.compress_type = method
     with archive.open(entry, "w", force_zip64=True) as out:

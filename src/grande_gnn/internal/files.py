@@ -1,8 +1,4 @@
-"""Files: the features format, and writers that leave a whole file or none at all.
-
-A features file is an ``.npz`` with features (n × d), files (n), labels (n, optional) and classes (optional names of
-integer labels).
-"""
+"""Files that are whole or absent, and ``.npz`` files that are read without trusting them."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,66 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
-from grande_gnn.internal.validation import check_features
 
-__all__ = [
-    "FeaturesFile",
-    "check_output",
-    "load_features",
-    "naming",
-    "read_npz",
-    "save_features",
-    "write_atomically",
-]
-
-
-@dataclass(frozen=True, eq=False)
-class FeaturesFile:
-    """The content of a features file; ``labels`` are class names or numbers, or ``None``."""
-
-    features: NDArray[np.float32]
-    files: NDArray[np.str_]
-    labels: NDArray[Any] | None
-
-
-def load_features(path: str | os.PathLike[str]) -> FeaturesFile:
-    """Read a features ``.npz`` and check it; integer labels with ``classes`` become names."""
-    arrays = read_npz(path, "features", needs=("features",))
-    with naming(path):
-        features = check_features(arrays["features"])
-    n = len(features)
-    files = arrays.get("files")
-    files = np.array([str(i) for i in range(n)]) if files is None else np.asarray(files, dtype=str)
-    labels = arrays.get("labels")
-    for name, array in (("files", files), ("labels", labels)):
-        if array is not None and array.shape != (n,):
-            raise FileFormatError(
-                f"{path}: '{name}' must have one entry a row of 'features' ({n}); got shape {array.shape}"
-            )
-    if labels is not None and "classes" in arrays and labels.dtype.kind in "iu":
-        labels = _names(path, labels, np.asarray(arrays["classes"], dtype=str))
-    return FeaturesFile(features, files, labels)
-
-
-def _names(path: Any, labels: NDArray[Any], classes: NDArray[np.str_]) -> NDArray[np.str_]:
-    """Class names for integer labels; −1 becomes the empty name, which means unlabelled."""
-    if labels.size and (labels.min() < -1 or labels.max() >= len(classes)):
-        raise FileFormatError(
-            f"{path}: 'labels' must index the {len(classes)} 'classes' (or be -1); got {labels.min()} to {labels.max()}"
-        )
-    return np.append(classes, "")[labels]
-
-
-def save_features(path: str | os.PathLike[str], content: FeaturesFile) -> None:
-    """Write a features ``.npz`` atomically."""
-    arrays: dict[str, Any] = {"features": content.features, "files": np.asarray(content.files, dtype=str)}
-    if content.labels is not None:
-        arrays["labels"] = content.labels
-    write_atomically(path, lambda file: np.savez(file, **arrays))
+__all__ = ["check_output", "naming", "read_npz", "write_atomically"]
 
 
 def read_npz(path: str | os.PathLike[str], what: str, *, needs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """The arrays of an ``.npz`` file, which must hold those in ``needs``; ``what`` names the kind of file in errors."""
+    """The arrays of an ``.npz`` file, which must hold those in ``needs``.
+
+    ``what`` names the kind of file in error messages. Pickled objects are never loaded.
+    """
     if not Path(path).is_file():
         raise FileFormatError(f"no such {what} file: check the path; got {path}")
     if not zipfile.is_zipfile(path):
@@ -102,7 +46,7 @@ def read_npz(path: str | os.PathLike[str], what: str, *, needs: tuple[str, ...])
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say which file holds what is wrong."""
+    """Put the path of the file in front of errors about its content."""
     try:
         yield
     except InvalidInputError as error:
@@ -110,7 +54,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-    """Refuse a path that exists unless it may be overwritten, and one whose folder does not exist."""
+    """Refuse a path that exists, unless it may be overwritten, and one whose folder does not exist."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise OutputExistsError(f"the output exists: name another or pass --overwrite; got {path}")
@@ -122,7 +66,10 @@ def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """Write beside the target and move into place, so that a reader sees the old file or the new one."""
+    """Let ``write`` fill a temporary file in the target's folder, then move it into place.
+
+    A reader sees the old file or the new one, never a part; if ``write`` fails, the old file stays.
+    """
     target = Path(path)
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".part", dir=target.parent)
     try:

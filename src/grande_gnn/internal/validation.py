@@ -46,7 +46,7 @@ def check_features(features: ArrayLike, *, name: str = "features") -> NDArray[np
         ) from None
     if array.ndim != 2:
         raise InvalidInputError(
-            f"{name} must be a matrix with one row a sample; got {array.ndim} dimension(s), shape {array.shape}"
+            f"{name} must be a matrix with one row per sample; got {array.ndim} dimension(s), shape {array.shape}"
         )
     if 0 in array.shape:
         raise InvalidInputError(f"{name} needs at least one sample and one feature; got shape {array.shape}")
@@ -96,10 +96,10 @@ def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDAr
     """
     array = as_label_array(labels)
     if array.ndim != 1:
-        raise InvalidInputError(f"labels must be one value a sample; got shape {array.shape}")
+        raise InvalidInputError(f"labels must be one value per sample; got shape {array.shape}")
     if n_samples is not None and len(array) != n_samples:
         raise InvalidInputError(
-            f"there must be one label a sample: {n_samples} samples; got {len(array)} labels"
+            f"there must be one label per sample: {n_samples} samples; got {len(array)} labels"
         )
     missing = is_unlabelled(array)
     if missing.all():
@@ -191,7 +191,7 @@ def check_lists(lists: ArrayLike, n_samples: int | None = None) -> NDArray[np.in
         )
     if n_samples is not None and len(array) != n_samples:
         raise InvalidInputError(
-            f"ranked lists need one row a sample: {n_samples} samples; got {len(array)} rows"
+            f"ranked lists need one row per sample: {n_samples} samples; got {len(array)} rows"
         )
     if array.min() < 0 or array.max() >= len(array):
         raise InvalidInputError(

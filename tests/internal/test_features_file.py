@@ -1,0 +1,94 @@
+"""Features files: what is written comes back, in one piece or in blocks, and what does not fit gets one sentence."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.errors import FileFormatError
+from grande_gnn.internal.features_file import FeaturesFile, load_features, save_features, write_features
+
+X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "labels", [None, np.array(["a", "", "b", "a", "b", ""]), np.array([0, 1, -1, 0, 1, 2])]
+)
+def test_features_come_back(tmp_path, labels):
+    files = np.array([f"dir/é {i}.jpg" for i in range(6)])
+    save_features(tmp_path / "f.npz", FeaturesFile(X, files, labels))
+    got = load_features(tmp_path / "f.npz")
+    np.testing.assert_array_equal(got.features, X)
+    assert got.files.tolist() == files.tolist()
+    assert (got.labels is None) if labels is None else (got.labels.tolist() == labels.tolist())
+
+
+def test_half_precision_and_class_names(tmp_path):
+    np.savez(
+        tmp_path / "f.npz",
+        features=X.astype(np.float16),
+        labels=np.array([0, 1, -1, 0, 1, 1]),
+        classes=np.array(["daisy", "rose"]),
+    )
+    got = load_features(tmp_path / "f.npz")
+    assert got.features.dtype == np.float32
+    assert got.labels.tolist() == ["daisy", "rose", "", "daisy", "rose", "rose"]
+    assert len(set(got.files.tolist())) == 6  # without names every row still has its own
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"features": X[0]}, "f.npz: features must be a matrix"),
+        ({"features": np.full((3, 2), np.nan)}, "f.npz: features must be finite.*3 such row"),
+        ({"features": np.array([["a"]])}, "f.npz: features must be a numeric matrix"),
+        (
+            {"features": X, "labels": np.arange(5)},
+            r"'labels' must have one entry per row.*\(6\); got shape \(5,\)",
+        ),
+        ({"features": X, "labels": X}, r"'labels' must have one entry per row.*got shape \(6, 3\)"),
+        ({"features": X, "files": np.array(["a"])}, "'files' must have one entry per row"),
+        (
+            {"features": X, "labels": np.arange(6), "classes": np.array(["a"])},
+            "must index the 1 'classes'.*0 to 5",
+        ),
+        ({"features": X, "labels": np.full(6, -2), "classes": np.array(["a"])}, "must index the 1 'classes'"),
+    ],
+)
+def test_features_that_do_not_fit(tmp_path, arrays, words):
+    np.savez(tmp_path / "f.npz", **arrays)
+    with pytest.raises(FileFormatError, match=words) as caught:
+        load_features(tmp_path / "f.npz")
+    assert "\n" not in str(caught.value)
+
+
+# -- in blocks ----------------------------------------------------------------------------------------
+
+
+def test_blocks_become_one_file(tmp_path):
+    features = np.random.default_rng(0).random((9001, 3), dtype=np.float32)
+    files = [f"{'ä' * (i % 90)}{i}.jpg" for i in range(9001)]
+    blocks = (features[i : i + 500] for i in range(0, 9001, 500))
+    write_features(tmp_path / "f.npz", blocks, files, [""] * 9001)
+    with np.load(tmp_path / "f.npz") as saved:
+        assert set(saved) == {"features", "files"}  # nobody has a label
+        assert (saved["features"] == features).all()
+        assert saved["files"].tolist() == files
+
+
+def test_labels_of_blocks_are_indices_of_their_classes(tmp_path):
+    write_features(tmp_path / "f.npz", [X[:4], X[4:]], list("abcdef"), ["rose", "", "daisy", "rose", "", ""])
+    with np.load(tmp_path / "f.npz") as saved:
+        assert saved["labels"].tolist() == [1, -1, 0, 1, -1, -1]
+        assert saved["classes"].tolist() == ["daisy", "rose"]
+    assert load_features(tmp_path / "f.npz").labels.tolist() == ["rose", "", "daisy", "rose", "", ""]
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    def fails():
+        yield np.zeros((1, 2), dtype=np.float32)
+        raise OSError("disk full")
+
+    (tmp_path / "f.npz").write_bytes(b"old")
+    with pytest.raises(OSError, match="disk full"):
+        write_features(tmp_path / "f.npz", fails(), ["a", "b"], ["", ""])
+    assert [path.name for path in tmp_path.iterdir()] == ["f.npz"]
+    assert (tmp_path / "f.npz").read_bytes() == b"old"

@@ -1,17 +1,23 @@
-"""Content to show, and a headless Chromium, driven by Playwright, to show it in."""
+"""Labellings to show, a parser of pages, and a headless Chromium, driven by Playwright, to show them in."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from grande_gnn.report import CalibrationBin, Estimate, Problem, ReportContent, Suspicion
+from grande_gnn.graph.neighbors import Neighbors
+from grande_gnn.images.problems import Problem
+from grande_gnn.labelling.confidence import AccuracyEstimate, ReliabilityBin
+from grande_gnn.labelling.result import Labelling, Suspicion
+from grande_gnn.report import SECTIONS, Page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -104,12 +110,52 @@ def browser() -> Iterator[Tab]:
         chromium.close()
 
 
-def build_content(n: int = 60, n_classes: int = 4, seed: int = 0, **changes: Any) -> ReportContent:
-    """Content with something in every section: Gaussian clusters, a tenth labelled."""
+INLINE = {"a", "b", "bdi", "button", "code", "i", "span"}
+"""Elements that do not part the text before them from the text in them."""
+
+
+class Parsed(HTMLParser):
+    """Elements, attributes and texts, as a browser's parser finds them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: dict[str, str] = {}
+        self.text = ""
+        self.inside = ""
+        self.feed(str(text))  # Markup would escape what the parser adds to it
+        self.text = " ".join(self.text.split())  # also makes the spaces that do not break plain ones
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.text += "" if tag in INLINE else " "
+        self.inside = dict(attrs).get("id") or "main" if tag == "script" else tag if tag == "style" else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside and self.inside != "style":
+            self.scripts[self.inside] = self.scripts.get(self.inside, "") + data
+        elif not self.inside:
+            self.text += data
+
+    def data(self, name: str = "data") -> Any:
+        """What a script of data holds."""
+        return json.loads(self.scripts[name])
+
+    def attributes(self, name: str) -> list[str]:
+        """The values of an attribute, from the first element that has it to the last."""
+        return [value for _, attrs in self.elements if (value := attrs.get(name)) is not None]
+
+
+def build_labelling(n: int = 60, n_classes: int = 4, seed: int = 0, **changes: Any) -> Labelling:
+    """A labelling with something in every section: Gaussian clusters, a tenth labelled."""
     rng = np.random.default_rng(seed)
     names = [f"class {c}" for c in range(n_classes)]
     y = np.arange(n) % n_classes
     features = rng.normal(size=(n_classes, 16))[y] * 4 + rng.normal(size=(n, 16))
+    near = (np.arange(n)[:, None] + n_classes * np.arange(8)) % n
     confidence = rng.beta(5, 2, n)
     fields: dict[str, Any] = {
         "files": [f"photos/album {i % 7}/image_{i:05d}.jpg" for i in range(n)],
@@ -117,27 +163,35 @@ def build_content(n: int = 60, n_classes: int = 4, seed: int = 0, **changes: Any
         "confidence": confidence,
         "runner_up": [names[(c + 1) % n_classes] for c in y],
         "margin": confidence / 2,
-        "given_labels": [names[c] if i < n // 10 else "" for i, c in enumerate(y)],
-        "neighbors": (np.arange(n)[:, None] + n_classes * np.arange(8)) % n,
-        "features": features,
+        "given": [names[c] if i < n // 10 else "" for i, c in enumerate(y)],
         "unreached": np.arange(n) == n - 1,
         "out_of_distribution": np.arange(n) % 29 == 28,
         "suspicions": [Suspicion(1, names[0], 0.93)],
-        "accuracy": Estimate(0.8731, 0.83, 0.906),
-        "accuracy_note": "Estimated from held-out labelled images.",
-        "class_accuracy": {name: Estimate(0.8, 0.7, 0.9) for name in names},
-        "calibration": [
-            CalibrationBin(k / 10, (k + 1) / 10, 5 * k, k / 10 + 0.05, k / 10) for k in range(10)
-        ],
-        "settings": {"Extractor": "pixels", "Seed": 0},
+        "accuracy": AccuracyEstimate(0.8731, 0.83, 0.906, 40),
+        "note": "Estimated from held-out labelled images.",
+        "class_accuracy": {name: AccuracyEstimate(0.8, 0.7, 0.9, 10) for name in names},
+        "bins": [ReliabilityBin(k / 10, (k + 1) / 10, 5 * k, k / 10 + 0.05, k / 10) for k in range(10)],
+        "settings": {"extractor": "pixels", "seed": 0},
         "problems": [Problem("photos/empty.jpg", "The file is empty.")],
-        "title": "Test images",
+        "root": Path("Test images"),
     }
-    return ReportContent(**(fields | changes))
+    if "neighbors" not in changes:
+        few = n < 8 * n_classes  # then a list would name an image twice
+        fields["neighbors"] = Neighbors(features) if few else Neighbors.from_lists(features, near)
+    return Labelling(**(fields | changes))
+
+
+def build_bare_labelling(n: int = 1) -> Labelling:
+    """What every labelling has, and nothing else."""
+    nothing = np.zeros(n, bool)
+    files = [f"{i}.jpg" for i in range(n)]
+    return Labelling(
+        files, ["x"] * n, np.full(n, 0.7), [""] * n, np.full(n, 0.7), [""] * n, nothing, nothing.copy()
+    )
 
 
 def build_thumbnails(size: int = 96, seed: int = 0) -> Callable[[Any], Iterator[np.ndarray]]:
-    """Pictures with the entropy of photographs: smooth blobs of colour with some grain."""
+    """Pictures with the entropy of photographs: smooth blobs of color with some grain."""
 
     def thumbnails(rows: Any) -> Iterator[np.ndarray]:
         rng = np.random.default_rng(seed)
@@ -148,11 +202,32 @@ def build_thumbnails(size: int = 96, seed: int = 0) -> Callable[[Any], Iterator[
     return thumbnails
 
 
+def render_section(name: str, labelling: Labelling, **options: Any) -> Parsed:
+    """One section, rendered as on the whole page."""
+    page = Page(labelling, SECTIONS.values(), **options)
+    return Parsed(SECTIONS[name].render(labelling, page))
+
+
 @pytest.fixture(scope="session")
-def make_content() -> Callable[..., ReportContent]:
-    return build_content
+def make_labelling() -> Callable[..., Labelling]:
+    return build_labelling
+
+
+@pytest.fixture(scope="session")
+def make_bare_labelling() -> Callable[..., Labelling]:
+    return build_bare_labelling
 
 
 @pytest.fixture(scope="session")
 def make_thumbnails() -> Callable[..., Any]:
     return build_thumbnails
+
+
+@pytest.fixture(scope="session")
+def parse() -> type[Parsed]:
+    return Parsed
+
+
+@pytest.fixture(scope="session")
+def section() -> Callable[..., Parsed]:
+    return render_section

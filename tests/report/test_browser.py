@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from grande_gnn.graph.neighbors import Neighbors
 from grande_gnn.report import write_report
 
 pytestmark = pytest.mark.browser
@@ -49,8 +51,8 @@ def solid_colors(n: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def page(make_content, tmp_path_factory):
-    """Images on a grid, with long and foreign names; their thumbnails are colours that tell them apart."""
+def page(make_labelling, tmp_path_factory):
+    """Images spread over the map, with long and foreign names; their thumbnails are colors that tell them apart."""
     files = [f"photos/{'a long name ' * (i % 9)}été 空 {i}.jpg" for i in range(400)]
     grid = np.stack(np.divmod(np.arange(400), 20), axis=1)
     colors = solid_colors(400)
@@ -58,10 +60,11 @@ def page(make_content, tmp_path_factory):
     def thumbnails(rows):
         return (np.broadcast_to(colors[i], (64, 64, 3)) for i in rows)
 
-    content = make_content(
-        n=400, n_classes=17, files=files, image_root="../my photos #1", coordinates=grid, map_method="A grid."
+    labelling = make_labelling(
+        n=400, n_classes=17, files=files, neighbors=Neighbors(grid), thumbnails=thumbnails
     )
-    return write_report(content, tmp_path_factory.mktemp("page") / "report.html", thumbnails)
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    return write_report(labelling, path, image_root="../my photos #1")
 
 
 def places(browser) -> np.ndarray:
@@ -70,12 +73,22 @@ def places(browser) -> np.ndarray:
     left, top, width, height = browser.js(
         "(({left, top, width, height}) => [left, top, width, height])(canvas.getBoundingClientRect())"
     )
-    xy = np.array(browser.js("grande.data.xy")).reshape(-1, 2) / 9999
+    xy = (
+        np.array(browser.js("JSON.parse(document.getElementById('map-data').textContent).xy")).reshape(-1, 2)
+        / 9999
+    )
     return np.stack([left + 18 + xy[:, 0] * (width - 36), top + 18 + (1 - xy[:, 1]) * (height - 36)], axis=1)
 
 
+def loneliest(spots: np.ndarray) -> int:
+    """The image whose nearest other image on the map is farthest, so that nothing covers it."""
+    distance = np.linalg.norm(spots[:, None] - spots[None], axis=2)
+    np.fill_diagonal(distance, np.inf)
+    return int(distance.min(axis=1).argmax())
+
+
 def picture(browser, selector: str) -> np.ndarray:
-    """The mean colour of an element, as the screen shows it."""
+    """The mean color of an element, as the screen shows it."""
     box = browser.js(
         f"(({{x, y, width, height}}) => [x, y, width, height])({selector}.getBoundingClientRect())"
     )
@@ -114,9 +127,10 @@ def test_the_page_is_tidy_and_silent(browser, page, width, dark):
     assert [url for url in browser.requests if not url.startswith(("file:", "blob:", "data:"))] == []
 
 
-def test_the_map_draws_images_in_the_colour_of_their_label(browser, page):
+def test_the_map_draws_images_in_the_color_of_their_label(browser, page):
     browser.open(page)
-    spots, i = places(browser), 217
+    spots = places(browser)
+    i = loneliest(spots)
     left, top = browser.js("(({left, top}) => [left, top])(canvas.getBoundingClientRect())")
     x, y = np.rint(spots[i] - (left, top)).astype(int).tolist()
     pixel = browser.js(f"[...canvas.getContext('2d').getImageData({x}, {y}, 1, 1).data].slice(0, 3)")
@@ -126,13 +140,14 @@ def test_the_map_draws_images_in_the_colour_of_their_label(browser, page):
 
 def test_hover_shows_the_thumbnail_and_a_click_keeps_it(browser, page):
     browser.open(page)
-    spots, colors, i = places(browser), solid_colors(400), 217
+    spots, colors = places(browser), solid_colors(400)
+    i = loneliest(spots)
     x, y = spots[i].tolist()
     assert browser.js("tip.hidden")
     browser.page.mouse.move(x, y)
     browser.wait("!tip.hidden")
     assert browser.js("Number(tip.querySelector('.thumb').dataset.i)") == i
-    browser.page.wait_for_timeout(300)  # the sheet is decoded beside the page
+    browser.page.wait_for_timeout(300)  # the sheet is decoded by another thread
     assert np.abs(picture(browser, "tip.querySelector('.thumb')") - colors[i]).max() < 12
     browser.page.mouse.click(x, y)
     browser.wait("inspector.querySelector('.thumb.main')")
@@ -148,7 +163,8 @@ def test_hover_shows_the_thumbnail_and_a_click_keeps_it(browser, page):
 
 def test_a_tap_shows_the_thumbnail_on_a_phone(browser, page):
     browser.open(page, width=PHONE, height=844)
-    spots, i = places(browser), 217
+    spots = places(browser)
+    i = loneliest(spots)
     browser.page.touchscreen.tap(*spots[i].tolist())
     browser.wait("inspector.querySelector('.thumb.main')")
     assert browser.js("Number(tip.querySelector('.thumb').dataset.i)") == i
@@ -211,7 +227,7 @@ def test_the_numbers_are_there_without_javascript(browser, page):
     assert without.locator("#map").bounding_box() is None
 
 
-def test_hostile_names_run_nothing(browser, make_content, make_thumbnails, tmp_path):
+def test_hostile_names_run_nothing(browser, make_labelling, make_thumbnails, tmp_path):
     names = [
         "</script><script>window.hit=1</script>",
         "<img src=x onerror=window.hit=1>",
@@ -222,12 +238,12 @@ def test_hostile_names_run_nothing(browser, make_content, make_thumbnails, tmp_p
         "files": names * 15,
         "labels": names * 15,
         "runner_up": names[::-1] * 15,
-        "title": names[1],
+        "root": Path(names[1]),
         "settings": {names[0]: names[1]},
-        "image_root": "../" + names[1],
+        "thumbnails": make_thumbnails(),
     }
     path = tmp_path / "report.html"
-    write_report(make_content(**hostile), path, make_thumbnails())
+    write_report(make_labelling(**hostile), path, image_root="../" + names[1])
     browser.open(path)
     browser.js("document.querySelectorAll('.card > .thumb').forEach((thumb) => thumb.click())")
     assert browser.js("window.hit") is None
@@ -236,9 +252,9 @@ def test_hostile_names_run_nothing(browser, make_content, make_thumbnails, tmp_p
 
 
 @pytest.mark.slow
-def test_twenty_thousand_images_fit_and_answer_in_time(browser, make_content, make_thumbnails, tmp_path):
-    content = make_content(n=20_000, n_classes=200)
-    path = write_report(content, tmp_path / "report.html", make_thumbnails(64))
+def test_twenty_thousand_images_fit_and_answer_in_time(browser, make_labelling, make_thumbnails, tmp_path):
+    labelling = make_labelling(n=20_000, n_classes=200, thumbnails=make_thumbnails(64))
+    path = write_report(labelling, tmp_path / "report.html")
     browser.open(path)
     ready = browser.js("performance.getEntriesByName('grande-ready')[0].startTime")
     x, y = places(browser)[217].tolist()

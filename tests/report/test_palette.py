@@ -1,4 +1,4 @@
-"""Class colours: distinct, readable on their page, the same for the first classes."""
+"""Class colors: distinct and readable on their page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 import pytest
 
 from grande_gnn.report.palette import class_colors, contrast
-from grande_gnn.report.render import _asset
+from grande_gnn.report.templates import asset
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 17, 50, 200])
-def test_colours_are_distinct_and_readable_on_both_pages(n_classes):
-    style = _asset("report.css")
+def test_colors_are_distinct_and_readable_on_both_pages(n_classes):
+    style = asset("report.css")
     boxes = re.findall(r"--box: (#[0-9a-f]{6})", style)
     for colors, box in zip(class_colors(n_classes), boxes, strict=False):
         assert len(set(colors)) == n_classes
@@ -20,7 +20,7 @@ def test_colours_are_distinct_and_readable_on_both_pages(n_classes):
 
 
 def test_text_is_readable_on_both_pages():
-    style = _asset("report.css")
+    style = asset("report.css")
     for name in ("text", "quiet", "accent"):
         inks = re.findall(rf"--{name}: (#[0-9a-f]{{6}})", style)
         for ground in ("page", "box", "fill"):
@@ -29,7 +29,7 @@ def test_text_is_readable_on_both_pages():
             assert all(contrast(i, p) >= 4.5 for i, p in zip(inks, papers, strict=True)), (name, ground)
 
 
-def test_more_classes_than_colours_begin_again():
+def test_more_classes_than_colors_begin_again():
     light, dark = class_colors(1000)
     assert len(light) == len(dark) == 1000
 

@@ -8,13 +8,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import astuple
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from grande_gnn import __version__
 from grande_gnn.errors import GrandeError, InvalidInputError, OutputExistsError
@@ -146,8 +145,6 @@ def _move_in(part: Path, whole: Path, overwrite: bool) -> None:
 def _fill(
     part: Path, output: Path, extraction: Extraction, result: Labelling, clf: Any, options: dict[str, Any]
 ) -> None:
-    from grande_gnn.engine import resolve_device
-
     write_report = import_module("grande_gnn.report").write_report
 
     images = extraction.images
@@ -163,15 +160,13 @@ def _fill(
     (part / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
     if options["export"] == "label-studio":
         write_label_studio(part / "label-studio.json", result, images.root)
-    shown = {k: v for k, v in settings.items() if k not in ("weights", "temperature", "offset")}
-    device = str(resolve_device(options["device"]))
-    content = report_content(extraction, result, clf, shown, _path_between(output, images.root), device)
-    write_report(
-        content,
-        part / "report.html",
-        lambda rows: extraction.thumbnails(list(rows)),
-        random_state=options["seed"],
-    )
+    complete = replace(
+        result, root=images.root, problems=images.problems, settings=settings,
+        neighbors=Neighbors(clf.normalizer_.transform(extraction.features()), device=options["device"]),
+        thumbnails=lambda rows: extraction.thumbnails(list(rows)),
+    )  # fmt: skip
+    image_root = _path_between(output, images.root)
+    write_report(complete, part / "report.html", image_root=image_root, random_state=options["seed"])
 
 
 def _path_between(output: Path, images: Path) -> str:
@@ -180,40 +175,6 @@ def _path_between(output: Path, images: Path) -> str:
         return Path(os.path.relpath(images, output)).as_posix()
     except ValueError:  # Windows: another drive, which the page's relative links cannot reach
         return ""
-
-
-def report_content(
-    extraction: Extraction,
-    result: Labelling,
-    clf: Any,
-    settings: dict[str, Any],
-    image_root: str,
-    device: str,
-) -> Any:
-    """The report's content from the labelling."""
-
-    report = import_module("grande_gnn.report")
-    CalibrationBin, Estimate, Problem = report.CalibrationBin, report.Estimate, report.Problem
-    ReportContent, Suspicion = report.ReportContent, report.Suspicion
-
-    features = clf.normalizer_.transform(extraction.features())
-    return ReportContent(
-        files=result.files, labels=result.labels, confidence=result.confidence, runner_up=result.runner_up,
-        margin=result.margin, given_labels=result.given, features=features,
-        neighbors=Neighbors(features, device=device).lists(7)[:, 1:].astype(np.int64), unreached=result.unreached,
-        out_of_distribution=result.out_of_distribution,
-        suspicions=[Suspicion(s.row, s.label, s.confidence) for s in result.suspicions],
-        accuracy=None if result.accuracy is None else _estimate(result.accuracy, Estimate),
-        accuracy_note=result.note,
-        class_accuracy={name: _estimate(e, Estimate) for name, e in result.class_accuracy.items()},
-        calibration=[CalibrationBin(*astuple(b)) for b in result.bins], settings=settings,
-        problems=[Problem(p.file, p.reason) for p in extraction.images.problems], image_root=image_root,
-        title=f"Labels of {extraction.images.root.resolve().name}",
-    )  # fmt: skip
-
-
-def _estimate(e: Any, kind: Any) -> Any:
-    return kind(e.value, e.low, e.high)
 
 
 def _say(output: Path, extraction: Extraction, result: Labelling, clf: Any) -> None:

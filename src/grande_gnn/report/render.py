@@ -4,123 +4,90 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
-from collections.abc import Callable, Iterable, Sequence
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
-from numpy.typing import NDArray
-from PIL import Image
 
 from grande_gnn import __version__
 from grande_gnn.internal.files import write_atomically
-from grande_gnn.report.content import ReportContent
-from grande_gnn.report.page import build_page
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.report.checks import check_labelling
+from grande_gnn.report.page import Page
+from grande_gnn.report.sections import SECTIONS
 from grande_gnn.report.sprites import Sheets, sprite_sheets
+from grande_gnn.report.templates import asset, json_markup
 
-__all__ = ["Thumbnails", "render_report", "write_report"]
-
-Thumbnails = Callable[[Sequence[int]], Iterable[Image.Image | NDArray[Any] | None]]
-"""Given row numbers, yields a picture of each in that order, best of 96 pixels or more; None = none."""
+__all__ = ["render_report", "write_report"]
 
 _SHEET_BYTES = 25_000_000
-"""All sheets together: a third more in base64, which leaves a 40 MB page room for its data."""
+"""Budget of all sheets together: base64 adds a third, which leaves room for the data of a 40 MB page."""
 
 
 def write_report(
-    content: ReportContent,
+    labelling: Labelling,
     path: str | os.PathLike[str],
-    thumbnails: Thumbnails | None = None,
     *,
+    image_root: str = "",
     random_state: int = 0,
 ) -> Path:
-    """Write ``content`` as one HTML file; the file appears whole or not at all.
+    """Write the report of a labelling as one HTML file; the file appears whole or not at all.
 
     Parameters
     ----------
-    content : what to show.
+    labelling : what to show. Without ``neighbors`` the page has neither map nor similar images, without
+        ``thumbnails`` it has no pictures.
     path : the file to write; an existing one is replaced.
-    thumbnails : called once with the row numbers to picture. Without it the page has no pictures.
-    random_state : seed of the map's layout and, above 20,000 images, of the sample shown.
+    image_root : path from the report to the images (``"../photos"``); the page then links to them.
+    random_state : seed of the map and, above 20,000 images, of the sample that is shown.
     """
-    page = render_report(content, thumbnails, random_state=random_state)
+    page = render_report(labelling, image_root=image_root, random_state=random_state)
     write_atomically(path, lambda file: file.write(page.encode()))
     return Path(path)
 
 
-def render_report(
-    content: ReportContent, thumbnails: Thumbnails | None = None, *, random_state: int = 0
-) -> str:
-    """The page as text; see :func:`write_report`. The same content gives the same text."""
-    page = build_page(content, random_state=random_state)
-    sheets = _sheets(thumbnails, page.shown)
-    script = _asset("page.js") + _asset("map.js")
-    data = page.data | {"cell": sheets.cell, "columns": sheets.columns, "sheets": len(sheets.jpegs)}
-    template = _environment().from_string(_asset("template.html"))
-    text = template.render(
-        **page.context,
+def render_report(labelling: Labelling, *, image_root: str = "", random_state: int = 0) -> str:
+    """The page as text; see :func:`write_report`. The same labelling gives the same text."""
+    check_labelling(labelling)
+    page = Page(labelling, SECTIONS.values(), image_root=image_root, random_state=random_state)
+    fragments = [(section, section.render(labelling, page)) for section in page.sections]
+    sheets = _sheets(page)
+    script = asset("page.js") + asset("map.js")
+    text = page.render(
+        "page",
+        fragments=[(section, fragment) for section, fragment in fragments if fragment],
         version=__version__,
-        pictures=bool(sheets.jpegs),
-        style=Markup(_asset("report.css")),
+        style=Markup(asset("report.css")),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=_json(data),
+        data=json_markup(_data(page, sheets)),
         sheets=[Markup(base64.b64encode(jpeg).decode("ascii")) for jpeg in sheets.jpegs],
     )
     # File names that are not valid UTF-8 arrive with lone surrogates, which no file can hold.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _sheets(thumbnails: Thumbnails | None, shown: NDArray[np.int64]) -> Sheets:
-    if thumbnails is None:
+def _sheets(page: Page) -> Sheets:
+    if page.labelling.thumbnails is None:
         return Sheets([], 64, 16)
-    cell = 96 if len(shown) <= 5000 else 64
-    return sprite_sheets(thumbnails(shown.tolist()), cell=cell, bytes_per_image=_SHEET_BYTES / len(shown))
+    n = len(page.shown)
+    images = page.labelling.thumbnails(page.shown.tolist())
+    return sprite_sheets(images, cell=96 if n <= 5000 else 64, bytes_per_image=_SHEET_BYTES / n)
 
 
-def _json(data: dict[str, Any]) -> Markup:
-    """JSON that may stand inside a script element: no character of it can end the element."""
-    text = json.dumps(data, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
-
-
-def _asset(name: str) -> str:
-    return files("grande_gnn.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"count": _count, "percent": _percent, "whole": _whole, "short": _short}
-    return environment
-
-
-def _count(number: int) -> str:
-    return f"{number:,}"
-
-
-def _percent(share: float) -> str:
-    """A share with one decimal: 0.8731 is ``87.3 %``, with a space that does not break."""
-    return f"{100 * share:.1f}\u00a0%"
-
-
-def _whole(share: float) -> str:
-    """A share in whole per cent; only certainty itself is 100 %."""
-    if 0.995 <= share < 1:
-        return ">\u00a099\u00a0%"
-    return f"{100 * share:.0f}\u00a0%"
-
-
-def _short(text: str, length: int = 48) -> str:
-    """A long name without its middle: the end of a path says most."""
-    if len(text) <= length:
-        return text
-    return f"{text[: length // 3]}…{text[-(length - length // 3 - 1) :]}"
+def _data(page: Page, sheets: Sheets) -> dict[str, object]:
+    """What the page's script needs to show thumbnails and labels; the map has data of its own."""
+    colors = list(page.colors.values())
+    code = {name: i for i, name in enumerate(page.classes)} | {"": -1}
+    labelling = page.labelling
+    return {
+        "classes": page.classes,
+        "light": [light for light, _ in colors],
+        "dark": [dark for _, dark in colors],
+        "files": [labelling.files[row] for row in page.shown],
+        "label": [code[labelling.labels[row]] for row in page.shown],
+        "given": [code[labelling.given[row]] for row in page.shown],
+        "cell": sheets.cell,
+        "columns": sheets.columns,
+        "sheets": len(sheets.jpegs),
+    }

@@ -1,8 +1,9 @@
 // The map: dots or pictures on a canvas, the image under the pointer, filters and legend.
 (() => {
-  const { data, n, root, $, isDark, cellOf, sheetUrl, thumb, make, percent, name, swatch, labelled, best } = grande;
+  const { n, root, $, isDark, cellOf, sheetUrl, thumb, make, percent, name, swatch, labelled, best } = grande;
   const canvas = $("canvas");
   if (!canvas) return;
+  const data = { ...grande.data, ...JSON.parse($("map-data").textContent) };
   const brush = canvas.getContext("2d");
   const stage = canvas.parentElement;
   const UNREACHED = 1, FAR = 2, SUSPICIOUS = 4, PAD = 18;
@@ -222,7 +223,7 @@
     const text = make("bdi", "", data.files[i]);
     if (!data.root) return text;
     const link = make("a", "", text);
-const path = (data.root + "/" + data.files[i]).replace(/\p{Surrogate}/gu, "\ufffd");
+    const path = (data.root + "/" + data.files[i]).replace(/\p{Surrogate}/gu, "\ufffd");
     link.href = path.split("/").map(encodeURIComponent).join("/");
     link.target = "_blank";
     return link;

@@ -1,0 +1,54 @@
+"""The registry: order, replacement, names."""
+
+from __future__ import annotations
+
+import pytest
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.report import SECTIONS, Section, register_section
+
+
+@pytest.fixture
+def sections():
+    before = dict(SECTIONS)
+    yield SECTIONS
+    SECTIONS.clear()
+    SECTIONS.update(before)
+
+
+def made(name):
+    return Section(name, name.title(), lambda labelling, page: "text")
+
+
+def test_a_new_section_comes_last_or_before_another(sections):
+    last, first = register_section(made("last")), register_section(made("first"), before="overview")
+    middle = register_section(made("middle"), before="trust")
+    assert list(sections.values())[-1] is last
+    assert next(iter(sections.values())) is first
+    assert list(sections)[2:5] == ["map", "middle", "trust"]
+    assert sections["middle"] is middle
+
+
+def test_a_section_of_the_same_name_replaces_the_earlier_one_in_its_place(sections):
+    order = list(sections)
+    mine = register_section(made("trust"))
+    assert list(sections) == order
+    assert sections["trust"] is mine
+    register_section(made("trust"), before="overview")
+    assert list(sections) == ["trust", *(name for name in order if name != "trust")]
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "two words", '"><script>', "1st"])
+def test_names_that_are_no_targets_of_links_are_refused(name):
+    with pytest.raises(InvalidInputError, match=r"name of a section must be.*; got"):
+        register_section(made(name))
+
+
+def test_an_unknown_place_is_refused():
+    with pytest.raises(InvalidInputError, match=r"before must be one of overview, .*; got 'nowhere'"):
+        register_section(made("mine"), before="nowhere")
+
+
+def test_a_plain_section_pictures_and_highlights_nothing(make_labelling):
+    assert not made("mine").pictured(make_labelling())
+    assert not made("mine").highlights(make_labelling())

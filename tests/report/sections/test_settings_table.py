@@ -1,0 +1,18 @@
+"""The table of settings."""
+
+from __future__ import annotations
+
+
+def test_settings_are_shown_in_their_order(section, make_labelling):
+    settings = {"version": "0.1.0", "graph": "reciprocal", "sigma": 0.2, "degree": "<function>"}
+    text = section("settings", make_labelling(settings=settings)).text
+    assert text == "Settings version 0.1.0 graph reciprocal sigma 0.2 degree <function>"
+
+
+def test_what_only_a_later_run_needs_is_left_out(section, make_labelling):
+    settings = {"weights": "abc", "seed": 0, "temperature": 1.3, "offset": None}
+    assert section("settings", make_labelling(settings=settings)).text == "Settings seed 0"
+
+
+def test_none_is_said(section, make_labelling):
+    assert "Not recorded." in section("settings", make_labelling(settings={})).text

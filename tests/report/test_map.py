@@ -1,4 +1,4 @@
-"""The map: inside the unit square, reproducible, near what is near, and honest about its method."""
+"""The map: inside the unit square, reproducible, similar images close together, and its method named."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_number_of_threads_does_not_matter():
     np.testing.assert_array_equal(one, two)
 
 
-def test_the_seed_matters_only_to_the_layout_not_to_the_method():
+def test_the_same_seed_gives_the_same_map_and_the_method_does_not_depend_on_it():
     X, _ = clusters(60)
     first, second = image_map(X, random_state=0), image_map(X, random_state=0)
     np.testing.assert_array_equal(first[0], second[0])
@@ -70,5 +70,5 @@ def test_duplicates_do_no_harm():
     assert agreement(position, np.repeat(y, 2)) > 0.9
 
 
-def test_unit_square_keeps_order_and_centres_a_flat_axis():
+def test_unit_square_keeps_order_and_centers_a_flat_axis():
     np.testing.assert_allclose(unit_square([[1, 4], [3, 4], [2, 4]]), [[0, 0.5], [1, 0.5], [0.5, 0.5]])

@@ -25,7 +25,7 @@ def test_each_image_is_in_its_own_cell():
     sheets = sprite_sheets(images, cell=16, columns=3)
     assert len(sheets.jpegs) == 3
     for i, color in enumerate(colors):
-        inside = cell(sheets, i)[1:-1, 1:-1]  # decoders smooth colour over the seam itself
+        inside = cell(sheets, i)[1:-1, 1:-1]  # decoders smooth color across the seam itself
         assert np.abs(inside - color).max() <= 12, i
 
 
@@ -46,7 +46,7 @@ def test_any_mode_becomes_a_cell(mode):
     assert cell(sheets, 0).shape == (16, 16, 3)
 
 
-def test_a_missing_image_is_a_grey_cell_and_shifts_nothing():
+def test_a_missing_image_is_a_gray_cell_and_shifts_nothing():
     white = np.full((16, 16, 3), 255, np.uint8)
     sheets = sprite_sheets([None, white], cell=16, columns=2)
     assert np.abs(cell(sheets, 0) - 128).max() <= 8

@@ -1,4 +1,4 @@
-"""A card: one image of a list, with labels beside its thumbnail and the images most similar to it."""
+"""A card: one image of a list, with labels next to its thumbnail and the images most similar to it."""
 
 from __future__ import annotations
 

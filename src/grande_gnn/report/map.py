@@ -1,8 +1,8 @@
-"""The map: a position in the plane for each image, near where images look alike.
+"""The map: a position in the plane for each image, close to the images that look like it.
 
-t-SNE (van der Maaten & Hinton, 2008) of the first 50 principal components. Its cost grows
-faster than the number of images, so above ``LANDMARKS`` images a random sample is laid out and
-every other image is put among the nearest of the sample. Five seconds at 20,000 images.
+t-SNE (van der Maaten & Hinton, 2008) of the first 50 principal components. Its cost grows faster than the number of
+images, so above ``LANDMARKS`` images a random sample is laid out and every other image is placed among the nearest images
+of the sample. 20,000 images take about five seconds.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from grande_gnn.internal.validation import check_features, check_integer
 __all__ = ["LANDMARKS", "image_map", "unit_square"]
 
 LANDMARKS = 2500
-"""Images laid out by t-SNE itself: about five seconds on one core."""
+"""Images laid out by t-SNE itself, which takes about five seconds on one core."""
 
 _COMPONENTS = 50
 _ITERATIONS = 500
-"""Half of scikit-learn's default; on Flowers17 and Corel5k the clusters have settled by then."""
+"""Half of scikit-learn's default: on Flowers17 and Corel5k the clusters no longer move after that."""
 
 
 def image_map(
     features: ArrayLike, *, landmarks: int = LANDMARKS, random_state: int = 0
 ) -> tuple[NDArray[np.float64], str]:
-    """Positions in [0, 1]² and one sentence that names the method.
+    """Positions in [0, 1]² and one sentence that names the method, for the page to print.
 
     The result does not depend on the number of threads.
 
@@ -37,7 +37,7 @@ def image_map(
 
     X = check_features(features)
     check_integer(landmarks, name="landmarks", low=10)
-    with threadpool_limits(1):  # sums over threads round differently, and t-SNE magnifies that
+    with threadpool_limits(1):  # sums over several threads round differently, and t-SNE amplifies that
         components = _principal(X, random_state)
         if len(X) < 10 or not components.any():
             return unit_square(_first_two(components)), "Principal components of the features."
@@ -65,7 +65,7 @@ def _principal(X: NDArray[np.float32], random_state: int) -> NDArray[np.float32]
 
 
 def _first_two(components: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The first two columns, the second of zeros where there is only one."""
+    """The first two columns; the second is zero if there is only one."""
     return np.pad(components, ((0, 0), (0, 1)))[:, :2]
 
 
@@ -85,10 +85,10 @@ def _place_others(
     rng: np.random.Generator,
     n_neighbors: int = 8,
 ) -> NDArray[np.float64]:
-    """Put each image at the mean of its nearest sampled images, those of other clusters left out.
+    """Place each image at the mean of its nearest sampled images, without those of other clusters.
 
-    Only those close on the map to the nearest one count: a plain mean would draw images that lie
-    between two clusters into the void. A little noise keeps images off the same spot.
+    Only sampled images that the map shows close to the nearest one count: the mean of all of them would put images between
+    two clusters into the empty space. A little noise keeps images from covering each other.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -103,7 +103,7 @@ def _place_others(
 
 
 def unit_square(position: ArrayLike) -> NDArray[np.float64]:
-    """Stretch positions so that each axis runs from 0 to 1; an axis without extent stays in the middle."""
+    """Scale positions so that each axis runs from 0 to 1; if all positions share a coordinate, it becomes 0.5."""
     position = np.asarray(position, dtype=np.float64)
     low, extent = position.min(axis=0), np.ptp(position, axis=0)
     return np.where(extent > 0, (position - low) / np.where(extent > 0, extent, 1.0), 0.5)

@@ -109,7 +109,7 @@ class Page:
         Parameters
         ----------
         rows : the images, in the order to show them.
-        lines : the labels to print beside an image, by default its own with the confidence.
+        lines : the labels to print next to an image; by default its own label with the confidence.
         compact : smaller cards without the most similar images.
         """
         cards = [build_card(self, row, lines) for row in rows]

@@ -1,8 +1,8 @@
-"""Colours for many classes: as different from each other as lightness and contrast allow.
+"""Colors for many classes: as different from each other as lightness and contrast allow.
 
-Farthest-point sampling (Gonzalez, 1985) in OKLab (Ottosson, 2020), where distance is close to
-perceived difference: each next class takes the candidate farthest from all colours taken. The
-dark page uses the same hues, lighter. All keep a contrast of 3 : 1 to their page.
+Farthest-point sampling (Gonzalez, 1985) in OKLab (Ottosson, 2020), where distances are close to perceived differences:
+each next class takes the candidate farthest from all colors taken so far. The dark page uses the same hues, but lighter.
+Every color has a contrast of at least 3:1 to its page.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["class_colors", "contrast"]
 
 _LIGHTNESS = (0.41, 0.52, 0.63)
 _DARK_SHIFT = 0.15
-"""Added to the lightness of every colour on the dark page."""
+"""Added to the lightness of every color on the dark page."""
 
 
 def class_colors(n_classes: int) -> tuple[list[str], list[str]]:
-    """``n_classes`` colours as ``#rrggbb`` for the light page and for the dark one.
+    """``n_classes`` colors as ``#rrggbb``, for the light page and for the dark one; above 648 they repeat.
 
     >>> light, dark = class_colors(3)
     >>> len(set(light)), len(set(dark))
@@ -27,7 +27,7 @@ def class_colors(n_classes: int) -> tuple[list[str], list[str]]:
     hues = np.deg2rad(np.arange(0, 360, 5))
     grid = np.array([(L, C, h) for L in _LIGHTNESS for C in (0.06, 0.11, 0.16) for h in hues])
     light = _in_gamut(grid)
-    # The first colour is a calm blue; greys are as far as any colour must stay from the page's own tones.
+    # The first color is a calm blue. The second term keeps colors away from gray, which the page itself uses.
     chosen = [int(np.argmin(np.abs(grid - (0.52, 0.16, np.deg2rad(255))).sum(axis=1)))]
     distance = np.minimum(_distance(light, light[chosen[0]]), 2 * np.hypot(light[:, 1], light[:, 2]))
     while len(chosen) < min(n_classes, len(grid)):
@@ -39,7 +39,7 @@ def class_colors(n_classes: int) -> tuple[list[str], list[str]]:
 
 
 def contrast(first: str, second: str) -> float:
-    """Contrast ratio of two ``#rrggbb`` colours as WCAG 2 defines it, from 1 to 21.
+    """Contrast ratio of two ``#rrggbb`` colors as WCAG 2 defines it, from 1 to 21.
 
     >>> round(contrast("#000000", "#ffffff"))
     21
@@ -59,7 +59,7 @@ def _distance(lab: NDArray[np.float64], one: NDArray[np.float64]) -> NDArray[np.
 
 
 def _in_gamut(lch: NDArray[np.float64]) -> NDArray[np.float64]:
-    """OKLCh to OKLab with the chroma of each colour reduced until sRGB can show it."""
+    """OKLCh to OKLab with the chroma of each color reduced until sRGB can show it."""
     lch = lch.copy()
     for _ in range(40):
         lab = np.stack([lch[:, 0], lch[:, 1] * np.cos(lch[:, 2]), lch[:, 1] * np.sin(lch[:, 2])], axis=1)

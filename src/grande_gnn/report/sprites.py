@@ -1,4 +1,4 @@
-"""Thumbnails as sprite sheets: up to 256 square cells in one JPEG, much smaller than one file each."""
+"""Thumbnails as sprite sheets: one JPEG of up to 256 square cells is much smaller than one file per image."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _QUALITIES = (85, 78, 70, 62, 54, 46, 38, 30, 22, 14)
 """JPEG qualities tried in turn until a sheet is small enough."""
 
 _EMPTY = (128, 128, 128)
-"""Colour of the cell of an image without a thumbnail."""
+"""Color of the cell of an image without a thumbnail."""
 
 
 @dataclass(frozen=True)
 class Sheets:
-    """Image ``i`` is cell ``i % per_sheet`` of sheet ``i // per_sheet``, counted row by row."""
+    """Image ``i`` is in cell ``i % per_sheet`` of sheet ``i // per_sheet``; cells are counted row by row."""
 
     jpegs: list[bytes]
     cell: int
@@ -35,7 +35,7 @@ class Sheets:
 
     @property
     def per_sheet(self) -> int:
-        """Cells of a full sheet; the last sheet has only the rows it needs."""
+        """Number of cells of a full sheet; the last sheet has only as many rows as it needs."""
         return self.columns**2
 
 
@@ -46,14 +46,15 @@ def sprite_sheets(
     columns: int = 16,
     bytes_per_image: float = 4000.0,
 ) -> Sheets:
-    """Lay images out in sheets of ``columns`` × ``columns`` cells; one sheet is in memory at a time.
+    """Lay out images in sheets of ``columns`` × ``columns`` cells; only one sheet is in memory at a time.
 
     Parameters
     ----------
-    images : PIL images or uint8 arrays (height × width, with 3 channels or none) of any size, cut to
-        the square in their middle; None for a grey cell.
-    cell : side of a cell; a multiple of 16 keeps JPEG from mixing neighbouring cells.
-    bytes_per_image : the quality of a sheet is lowered until it needs no more than this for each.
+    images : PIL images or uint8 arrays (height × width or height × width × 3) of any size, cropped to
+        the square in their middle; None for a gray cell.
+    cell : side of a cell in pixels; a multiple of 16 keeps JPEG from mixing adjacent cells.
+    columns : cells per row, and rows per full sheet.
+    bytes_per_image : the quality of a sheet is lowered until it needs no more than this per image.
 
     >>> sheets = sprite_sheets([np.zeros((20, 30), np.uint8)] * 5, cell=16, columns=2)
     >>> len(sheets.jpegs), sheets.per_sheet
@@ -78,7 +79,7 @@ def _square(image: Image.Image | NDArray[Any] | None, cell: int) -> Image.Image 
         array = np.asarray(image)
         if array.dtype != np.uint8 or array.ndim not in (2, 3) or array.shape[2:] not in ((), (3,)):
             raise InvalidInputError(
-                "a thumbnail must be a PIL image or a uint8 array, height x width (x 3 colours); "
+                "a thumbnail must be a PIL image or a uint8 array, height x width (x 3 colors); "
                 f"got shape {array.shape}, dtype {array.dtype}"
             )
         image = Image.fromarray(array)
@@ -97,7 +98,7 @@ def _paste(batch: list[Image.Image | None], cell: int, columns: int) -> Image.Im
 
 
 def _encode(sheet: Image.Image, first: int, limit: int) -> tuple[bytes, int]:
-    """The JPEG of the best quality from step ``first`` on that is small enough, and its step."""
+    """The JPEG of the first quality, from step ``first`` on, that is small enough, and its step."""
     for step in range(first, len(_QUALITIES)):
         buffer = io.BytesIO()
         sheet.save(buffer, "JPEG", quality=_QUALITIES[step], optimize=True)

@@ -24,7 +24,7 @@
   const radius = () =>
     Math.max(1.6, Math.min(4.5, Math.sqrt((width * height) / n) / 6)) * Math.min(2, Math.sqrt(state.zoom));
 
-  // Spatial index: images sorted by the cell of a fixed grid over the map, so that the pointer asks few.
+  // Spatial index: images sorted by the cell of a fixed grid over the map, so that a search near the pointer visits few.
   const GRID = 64;
   const gridCell = (value) => Math.min(GRID - 1, Math.floor((value / 10000) * GRID));
   const cellStart = new Int32Array(GRID * GRID + 1), byCell = new Int32Array(n);
@@ -79,7 +79,7 @@
       circles(layerBrush, images, size);
       return layerBrush.fill();
     }
-    const side = 1.8 * size; // so many and so small, squares do as well and are drawn three times as fast
+    const side = 1.8 * size; // many tiny squares look the same and are drawn three times as fast
     for (const i of images) {
       const x = screenX(i), y = screenY(i);
       if (inView(x, y)) layerBrush.fillRect(x - side / 2, y - side / 2, side, side);
@@ -92,7 +92,7 @@
     on.stroke();
   };
 
-  // All images are drawn once, to a layer of their own; pointing at one adds only a ring to it.
+  // All images are drawn once, on a layer of their own; pointing at one only adds a ring above it.
   const layer = document.createElement("canvas"), layerBrush = layer.getContext("2d");
   let stale = true;
   function drawAll() {
@@ -171,7 +171,7 @@
     }
   }
 
-  // ---- What is under the pointer, and what is kept ----
+  // ---- The image under the pointer, and the image that was clicked ----
   const tip = $("tip"), inspector = $("inspector");
   function hover(i, px, py) {
     if (i !== state.hover) {
@@ -240,7 +240,7 @@
   function move(dx, dy) {
     state.x = Math.min(0, Math.max(width * (1 - state.zoom), state.x + dx));
     state.y = Math.min(0, Math.max(height * (1 - state.zoom), state.y + dy));
-    canvas.style.touchAction = state.zoom > 1 ? "none" : "pan-y"; // a finger scrolls the page until it may move the map
+    canvas.style.touchAction = state.zoom > 1 ? "none" : "pan-y"; // a finger scrolls the page as long as the map is not zoomed
     hover(-1);
     redraw();
   }

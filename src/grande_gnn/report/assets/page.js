@@ -7,11 +7,11 @@ const grande = (() => {
   const n = data.files.length;
   root.classList.add("js");
 
-  // ---- Theme: the system's choice until the reader makes one ----
+  // ---- Theme: the system's setting until the reader chooses one ----
   const darkQuery = matchMedia("(prefers-color-scheme: dark)");
   const remembered = (value) => {
     try { return value ? localStorage.setItem("grande-theme", value) : localStorage.getItem("grande-theme"); }
-    catch { return null; } // some browsers keep no storage for local files
+    catch { return null; } // some browsers have no storage for local files
   };
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : darkQuery.matches);
   const setTheme = (value) => {
@@ -54,7 +54,7 @@ const grande = (() => {
   }, { rootMargin: "300px" });
   if (data.sheets) document.querySelectorAll(".thumb").forEach((element) => watcher.observe(element));
 
-  // ---- Small builders; texts only ever go in as text, never as HTML ----
+  // ---- Small builders; text is only ever inserted as text, never as HTML ----
   const make = (tag, className, ...children) => {
     const element = document.createElement(tag);
     if (className) element.className = className;
@@ -83,7 +83,7 @@ const grande = (() => {
   };
   const best = (i) => (data.given[i] >= 0 ? data.given[i] : data.label[i]);
 
-  // ---- Long lists start short; tables sort by their heads ----
+  // ---- Long lists start short; tables are sorted by clicking on a heading ----
   for (const list of document.querySelectorAll(".cards")) {
     const hidden = [...list.children].slice(Number(list.dataset.first));
     if (hidden.length < 3) continue;

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -37,10 +38,7 @@ def main() -> None:
     content = load_features(options.features)
     y, _ = encode_labels(content.labels)
     codes = fold_labels(y, paper_folds(y, 10)[0][0])
-    fixed = {
-        "graph": FAVORITE.graph, "n_neighbors": FAVORITE.n_neighbors, "normalize": FAVORITE.normalize,
-        "sigma": FAVORITE.sigma,
-    }  # fmt: skip
+    fixed = asdict(FAVORITE)
 
     def seconds(settings: dict) -> float:
         start = time.perf_counter()

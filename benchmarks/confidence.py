@@ -2,7 +2,7 @@
 
     python benchmarks/confidence.py features.npz --out results.csv
 
-One row a fold: accuracy with automatic and with the paper's settings, the cross-validated (held-out) accuracy, the
+One row per fold: accuracy with automatic and with the paper's settings, the cross-validated (held-out) accuracy, the
 agreement of two models from halves of the labels, the estimate, and the calibration error with temperature alone and
 with both steps.
 """
@@ -19,8 +19,8 @@ from grande_gnn import GrandeClassifier
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
+from grande_gnn.labelling.assess import agreement_of_halves
 from grande_gnn.labelling.confidence import Calibration, estimate_accuracy, fit_offset, fit_temperature
-from grande_gnn.labelling.result import _agreement_of_halves
 from label_splits import expected_calibration_error
 
 
@@ -31,7 +31,7 @@ def measure(X: np.ndarray, y: np.ndarray, fold: int, device: str) -> dict[str, o
     clf = GrandeClassifier(**auto, device=device, random_state=0).fit(X, codes)
     paper = GrandeClassifier(device=device, random_state=0).fit(X, codes)
     held_out = clf.selection_.held_out
-    halves = _agreement_of_halves(clf, X, codes)
+    halves = agreement_of_halves(clf, codes)
     return row_of(
         clf.label_distributions_[test], y[test], held_out.hits.mean(), halves, fit_temperature(held_out), len(train),
         fold=fold, paper=100 * float(np.mean(paper.transduction_[test] == y[test])), choice=str(clf.choice_),

@@ -2,22 +2,24 @@
 
     python benchmarks/few_labels.py flowers17/features_lite0.npz corel5k/features_lite0.npz --splits 5 2
 
-One row a split: labels drawn at random, the accuracy on the rest, the estimate with its interval, and its two ways of
-asking halves of the labels: whether they agree with each other, or with the training from all labels.
+One row per split: labels drawn at random, the accuracy on the rest, the estimate with its interval, and the two ways to
+compare halves of the labels: with each other, or with the training from all labels.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from common import RESULTS, print_table, write_rows
-from grande_gnn import GrandeClassifier
+from grande_gnn import LabelOptions
 from grande_gnn.classifier.tuning import FAVORITE
 from grande_gnn.internal.features_file import load_features
-from grande_gnn.labelling.result import _half_predictions, label_features
+from grande_gnn.labelling import label_features
+from grande_gnn.labelling.assess import half_predictions
 
 
 def measure(X: np.ndarray, y: np.ndarray, labels: int, split: int) -> dict[str, float]:
@@ -27,12 +29,12 @@ def measure(X: np.ndarray, y: np.ndarray, labels: int, split: int) -> dict[str, 
     )
     codes = np.full(len(y), -1)
     codes[known] = y[known]
-    settings = {name: getattr(FAVORITE, name) for name in ("graph", "n_neighbors", "normalize", "sigma")}
-    clf = GrandeClassifier(**settings, random_state=0)
-    names = [str(code) for code in range(len(y))]
-    result = label_features(X, names, ["" if code < 0 else f"{code:04d}" for code in codes], clf)
+    given = ["" if code < 0 else f"{code:04d}" for code in codes]
+    result = label_features(X, given, options=LabelOptions(**asdict(FAVORITE)))
+    clf = result.classifier
+    assert clf is not None  # just fitted
     rest = codes < 0
-    one, other = _half_predictions(clf, X, codes)
+    one, other = half_predictions(clf.problem_, codes)
     full = clf.label_distributions_.argmax(axis=1)
     estimate = result.accuracy
     assert estimate is not None  # every class has two labels
@@ -50,7 +52,7 @@ def main() -> None:
     )
     parser.add_argument("features", type=Path, nargs="+", help="feature files with labels")
     parser.add_argument("--splits", type=int, nargs="+", default=[5], help="for each file, or one for all")
-    parser.add_argument("--labels", type=int, nargs="+", default=[2, 3], help="labels a class")
+    parser.add_argument("--labels", type=int, nargs="+", default=[2, 3], help="labels per class")
     parser.add_argument("--out", type=Path, default=RESULTS / "few_labels.csv")
     options = parser.parse_args()
     splits = options.splits * len(options.features) if len(options.splits) == 1 else options.splits

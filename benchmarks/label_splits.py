@@ -2,9 +2,9 @@
 
     python benchmarks/label_splits.py data/flowers17 --extractor lite0
 
-Split s keeps the labels of the images 8s … 8s + 7 of each class in file order and blanks the rest, so a tenth is
-known and what is known lies side by side, as when somebody labels a folder from its beginning. Options it does not know
-are given to ``grande label``.
+Split s keeps the labels of the images 8s … 8s + 7 of each class in file order and blanks the rest. So a tenth of the
+labels is known, and they lie side by side, as when somebody labels a folder from its beginning. Options that this script
+does not know are passed on to ``grande label``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def split(labels: dict[str, str], s: int, each: int = 8) -> dict[str, str]:
 
 
 def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, n_bins: int = 10) -> float:
-    """Mean gap between confidence and accuracy over equal-width bins, weighted by their size."""
+    """Mean gap between confidence and accuracy over bins of equal width, weighted by their size."""
     place = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
     gaps = [
         abs(confidence[place == b].mean() - right[place == b].mean()) * (place == b).mean()

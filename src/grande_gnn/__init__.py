@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from grande_gnn.degree import degree_centrality, grande_degree
     from grande_gnn.experiments import evaluate
     from grande_gnn.graph import Graph, dgcg_graph, knn_graph, ranked_lists, reciprocal_knn_graph
+    from grande_gnn.labelling import Labelling, LabelOptions, label_images
     from grande_gnn.propagation import grande_norm
 
 __version__ = "0.1.0"
@@ -31,6 +32,9 @@ _HOMES = {
     "ranked_lists": "grande_gnn.graph",
     "reciprocal_knn_graph": "grande_gnn.graph",
     "evaluate": "grande_gnn.experiments",
+    "LabelOptions": "grande_gnn.labelling",
+    "Labelling": "grande_gnn.labelling",
+    "label_images": "grande_gnn.labelling",
 }
 """Each public name and the module that defines it."""
 

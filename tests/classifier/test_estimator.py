@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -476,3 +477,36 @@ def test_many_numbered_classes_are_no_regression(recwarn):
     y = np.where(np.arange(120) < 60, np.arange(120), -1)
     GrandeClassifier(epochs=2, n_neighbors=5).fit(X, y)
     assert [str(w.message) for w in recwarn if w.category is UserWarning] == []
+
+
+# -- other labels of the same samples -------------------------------------------------------------------
+
+
+def test_refit_is_fit_with_the_settings_that_were_chosen(blobs, few):
+    X, _ = blobs
+    first = GrandeClassifier(
+        "sgc", sigma="auto", graph="auto", n_neighbors="auto", normalize="auto", device="cpu", random_state=3
+    ).fit(X, few)
+    labels = few.copy()
+    labels[:3], labels[50:52] = -1, 7  # labels withdrawn, and a new class
+    other = first.refit(labels)
+    choice = asdict(first.choice_)
+    expected = GrandeClassifier("sgc", **choice, device="cpu", random_state=3).fit(X, labels)
+    assert other.classes_.tolist() == [0, 1, 2, 7]
+    np.testing.assert_array_equal(other.label_distributions_, expected.label_distributions_)
+    np.testing.assert_array_equal(other.predict_proba(X + 0.1), expected.predict_proba(X + 0.1))
+    assert other.get_params() == expected.get_params()
+    assert other.neighbors_ is first.neighbors_
+    assert other.graph_ is first.graph_
+    assert first.classes_.tolist() == [0, 1, 2]
+    with pytest.raises(InvalidInputError, match="120 samples; got 3 labels"):
+        first.refit([0, 1, 2])
+
+
+def test_refit_knows_the_rows_of_the_context(blobs, few):
+    X, _ = blobs
+    first = GrandeClassifier("sgc", n_neighbors=9, device="cpu", random_state=3, context=X).fit(
+        X[:60], few[:60]
+    )
+    labels = np.concatenate([few[:60], np.full(60, -1)])
+    np.testing.assert_array_equal(first.refit(labels).label_distributions_, first.label_distributions_)

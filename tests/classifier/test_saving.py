@@ -136,7 +136,7 @@ def test_a_failed_exchange_puts_the_old_model_back(fitted, folder, monkeypatch):
     replace = os.replace
 
     def fail_for_the_new(source, target):
-        if target == folder and not source.name.endswith(".old"):
+        if target == folder / "model.json" and source.parent.name != "earlier":
             raise OSError("no")
         replace(source, target)
 
@@ -155,9 +155,22 @@ def test_the_old_model_is_deleted_after_the_new_one_is_in_place(fitted, folder, 
         GrandeClassifier.load(folder)
         deleted.append(path)
 
-    monkeypatch.setattr("grande_gnn.classifier.saving.shutil.rmtree", rmtree)
+    monkeypatch.setattr("grande_gnn.internal.files.shutil.rmtree", rmtree)
     fitted.save(folder, overwrite=True)
     assert deleted
+
+
+def test_other_files_in_the_folder_stay(fitted, folder):
+    (folder / "notes.txt").write_text("mine")
+    fitted.save(folder, overwrite=True)
+    assert (folder / "notes.txt").read_text() == "mine"
+    GrandeClassifier.load(folder)
+
+
+def test_what_a_killed_process_left_is_overwritten(fitted, tmp_path):
+    (tmp_path / "model" / ".grande-x.part").mkdir(parents=True)
+    fitted.save(tmp_path / "model", overwrite=True)
+    GrandeClassifier.load(tmp_path / "model")
 
 
 def test_a_link_to_a_model_stays(fitted, folder, tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from click.testing import CliRunner
 from PIL import Image
 
 from grande_gnn.cli import main
+from grande_gnn.graph import GRAPHS, knn_graph, ranked_lists
+from grande_gnn.graph.graph_files import save_graph, save_lists
+from grande_gnn.images import extract_features, find_images, load_extractor
 
 
 @pytest.fixture
@@ -18,10 +22,10 @@ def photos(tmp_path):
     rng = np.random.default_rng(0)
     folder = tmp_path / "photos"
     for i in range(36):
-        colour = i % 3
+        color = i % 3
         pixels = rng.integers(0, 90, size=(24, 24, 3))
-        pixels[..., colour] += 150
-        place = folder / ("red", "green", "blue")[colour] if i < 12 else folder
+        pixels[..., color] += 150
+        place = folder / ("red", "green", "blue")[color] if i < 12 else folder
         place.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels.astype(np.uint8)).save(place / f"{i:02d}.png")
     (folder / "broken.jpg").write_bytes(b"not an image")
@@ -200,15 +204,15 @@ def test_a_run_that_stops_leaves_no_result_and_the_next_goes_on(photos, run, tmp
 
 
 def test_a_result_that_came_up_meanwhile_is_not_replaced(photos, run, tmp_path, monkeypatch):
-    from grande_gnn.labelling import folder as label_output
+    from grande_gnn.labelling import folder
 
-    out, write = tmp_path / "out", label_output.write_problems
+    out, write = tmp_path / "out", folder.write_problems
 
     def meanwhile(*arguments):
         (out / "report.html").write_text("of another run", encoding="utf-8")
         write(*arguments)
 
-    monkeypatch.setattr(label_output, "write_problems", meanwhile)
+    monkeypatch.setattr(folder, "write_problems", meanwhile)
     assert "kept in" in run(photos, "-o", out, *FAST, "--paper", code=1)
     assert (out / "report.html").read_text(encoding="utf-8") == "of another run"
 
@@ -241,7 +245,7 @@ def test_a_model_made_on_a_gpu_is_reused_where_the_command_says(photos, run, tmp
 
 
 @pytest.mark.parametrize("option", [("--sigma", 0.5), ("--graph", "knn"), ("--neighbors", "auto")])
-def test_paper_beside_a_setting_it_fixes_is_refused(photos, run, tmp_path, option):
+def test_paper_and_a_setting_it_fixes_are_refused(photos, run, tmp_path, option):
     said = run(photos, "-o", tmp_path / "out", *FAST, *option, "--paper", code=2)
     assert f"got --paper and {option[0]}" in said
     assert not (tmp_path / "cache").exists()
@@ -276,15 +280,82 @@ def test_without_labels_the_error_names_the_template(photos, run, tmp_path):
     assert {row["label"] for row in rows} == {""}
 
 
-def test_a_dry_run_only_speaks(photos, run, tmp_path):
+def test_a_dry_run_writes_nothing(photos, run, tmp_path):
     said = run(photos, "--dry-run")
     assert "36" in said or "37" in said
     assert "red" in said
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_class_with_one_label_is_said(photos, run, tmp_path):
+def test_a_class_with_one_label_is_reported(photos, run, tmp_path):
     for file in sorted((photos / "blue").glob("*.png"))[1:]:
         file.unlink()
     said = run(photos, "-o", tmp_path / "out", *FAST)
     assert "fewer than 2 labels" in said
+
+
+def test_a_graph_or_ranked_lists_can_be_brought_along(photos, run, tmp_path):
+    fixed = ("--neighbors", 6, "--normalize", "none", "--sigma", 0.2)
+    run(photos, "-o", tmp_path / "built", *FAST, "--graph", "knn", *fixed)
+    features = extract_features(
+        find_images(photos), load_extractor("pixels"), store=tmp_path / "cache", device="cpu", workers=0
+    ).features()
+    save_lists(tmp_path / "lists.npz", ranked_lists(features, 6))
+    save_graph(tmp_path / "graph.npz", knn_graph(features, 6))
+    run(photos, "-o", tmp_path / "1", *FAST, "--graph", "knn", *fixed, "--lists-file", tmp_path / "lists.npz")
+    run(photos, "-o", tmp_path / "2", *FAST, *fixed, "--graph-file", tmp_path / "graph.npz")
+    built = (tmp_path / "built" / "predictions.csv").read_bytes()
+    assert (tmp_path / "1" / "predictions.csv").read_bytes() == built
+    assert (tmp_path / "2" / "predictions.csv").read_bytes() == built
+
+
+def test_files_of_graphs_that_do_not_fit_are_refused_in_one_sentence(photos, run, tmp_path):
+    X = np.random.default_rng(0).normal(size=(35, 4))
+    lists, graph = tmp_path / "lists.npz", tmp_path / "graph.npz"
+    save_lists(lists, ranked_lists(X, 5))
+    save_graph(graph, knn_graph(X, 5))
+    for option, file in (("--lists-file", lists), ("--graph-file", graph)):
+        said = run(photos, "-o", tmp_path / "out", *FAST, option, file, code=1)
+        assert f"{file} must have one" in said
+        assert "36 images; got 35" in said
+    said = run(photos, "-o", tmp_path / "out", *FAST, "--lists-file", lists, "--graph-file", graph, code=1)
+    assert said == (
+        "Error: a graph file leaves nothing for a file of ranked lists to do: give one of the two; "
+        f"got {graph} and {lists}\n"
+    )
+    said = run(photos, "-o", tmp_path / "out", *FAST, "--graph-file", lists, code=1)
+    assert "so it is not a graph file" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_graph_registered_later_is_a_choice(photos, run, tmp_path, monkeypatch):
+    kind = replace(GRAPHS["knn"], name="mine")
+    monkeypatch.setitem(GRAPHS, "mine", kind)
+    assert "mine" in run("--help")
+    run(photos, "-o", tmp_path / "out", *FAST, "--graph", "mine", "--neighbors", 6)
+    settings = json.loads((tmp_path / "out" / "settings.json").read_text(encoding="utf-8"))
+    assert settings["graph"] == "mine"
+
+
+def test_without_a_place_for_the_results_nothing_is_done(photos, run, tmp_path):
+    assert "-o FOLDER" in run(photos, *FAST, code=2)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_command_prints_what_was_done(photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "out"
+    arguments = ("label", photos, "-o", out, *FAST, "--copy-to", tmp_path / "sorted")
+    lines = CliRunner().invoke(main, [str(argument) for argument in arguments]).stdout.splitlines()
+    sentences = [
+        "Labels are the names of the class folders.",
+        "36 images have features, 0 of them from earlier runs.",
+        f"36 images copied into class folders in {tmp_path / 'sorted'}.",
+        "24 images labelled in 3 classes with graph=",
+        "Expected accuracy ",
+        f"1 problem is listed in {out / 'problems.csv'}.",
+        f"Open {out / 'report.html'}; the labels are in {out / 'predictions.csv'}.",
+    ]
+    said = [line for line in lines if not line.endswith("are flagged; see the report.")]
+    assert len(said) == len(sentences)
+    assert all(line.startswith(text) for line, text in zip(said, sentences, strict=True)), said

@@ -8,10 +8,17 @@ import zipfile
 import numpy as np
 import pytest
 
-from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
+from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
 from grande_gnn.graph.graph_files import load_graph, load_lists
 from grande_gnn.internal.features_file import load_features
-from grande_gnn.internal.files import check_output, naming, read_npz, write_atomically
+from grande_gnn.internal.files import (
+    check_output,
+    is_unfinished,
+    naming,
+    read_npz,
+    write_atomically,
+    write_folder,
+)
 
 X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
 LOADERS = {"features": load_features, "ranked lists": load_lists, "graph": load_graph}
@@ -116,3 +123,92 @@ def test_a_written_file_has_ordinary_permissions(tmp_path):
     (tmp_path / "plain").write_bytes(b"x")
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
     assert (tmp_path / "f").read_bytes() == b"x"
+
+
+# -- folders --------------------------------------------------------------------------------------------
+
+ENTRIES = ("mark", "one", "two")
+
+
+def filler(text, names=ENTRIES):
+    def fill(part):
+        for name in names:
+            (part / name).write_text(text)
+
+    return fill
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_is_created_and_replaced_without_touching_other_files(tmp_path):
+    folder = tmp_path / "folder"
+    write_folder(folder, filler("old"), ENTRIES)
+    (folder / "mine").write_text("mine")
+    write_folder(folder, filler("new", ("mark", "one")), ENTRIES, overwrite=True)
+    assert content(folder) == {"mark": "new", "one": "new", "mine": "mine"}
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    write_folder(tmp_path / "link", filler("new"), ENTRIES)
+    assert (tmp_path / "link").is_symlink()
+    assert content(tmp_path / "folder") == dict.fromkeys(ENTRIES, "new")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_that_is_not_filled_is_as_it_was(tmp_path, exists):
+    folder = tmp_path / "folder"
+    if exists:
+        write_folder(folder, filler("old"), ENTRIES)
+
+    def fail(part):
+        (part / "one").write_text("new")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_folder(folder, fail, ENTRIES, overwrite=True)
+    assert folder.exists() == exists
+    if exists:
+        assert content(folder) == dict.fromkeys(ENTRIES, "old")
+
+
+def test_existing_entries_are_not_replaced_unasked(tmp_path):
+    folder = tmp_path / "folder"
+    write_folder(folder, filler("old"), ENTRIES)
+    with pytest.raises(FileExistsError, match="mark, which was not there before"):
+        write_folder(folder, filler("new"), ENTRIES)
+    assert content(folder) == dict.fromkeys(ENTRIES, "old")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("at", ENTRIES)
+def test_a_move_that_fails_is_undone(tmp_path, monkeypatch, at, keep):
+    folder, replace = tmp_path / "folder", os.replace
+    write_folder(folder, filler("old"), ENTRIES)
+
+    def fail(source, target):
+        if target == folder / at and source.parent.name != "earlier":
+            raise PermissionError("busy")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(GrandeError if keep else PermissionError, match="busy") as caught:
+        write_folder(folder, filler("new"), ENTRIES, overwrite=True, keep_unmoved=keep)
+    found = [entry for entry in folder.iterdir() if is_unfinished(entry)]
+    assert len(found) == keep
+    if keep:
+        assert f"kept in {found[0]}" in str(caught.value)
+        assert {name: (found[0] / name).read_text() for name in ENTRIES} == dict.fromkeys(ENTRIES, "new")
+    assert {name: (folder / name).read_text() for name in ENTRIES} == dict.fromkeys(ENTRIES, "old")
+
+
+def test_the_mark_goes_first_and_comes_last(tmp_path, monkeypatch):
+    folder, replace, moves = tmp_path / "folder", os.replace, []
+    write_folder(folder, filler("old"), ENTRIES)
+    monkeypatch.setattr(os, "replace", lambda *pair: moves.append(pair) or replace(*pair))
+    write_folder(folder, filler("new"), ENTRIES, overwrite=True)
+    assert moves[0][0] == folder / "mark"
+    assert moves[-1][1] == folder / "mark"

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import norm
 
-from grande_gnn.classifier.tuning import HeldOut
+from grande_gnn.classifier.held_out import HeldOut
 from grande_gnn.labelling.confidence import (
     Calibration,
     estimate_accuracy,

@@ -2,11 +2,12 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from grande_gnn.errors import OutputExistsError
+from grande_gnn.errors import InvalidInputError, OutputExistsError
 from grande_gnn.labelling.exports import copy_to_class_folders, folder_name, write_label_studio
 from grande_gnn.labelling.result import Labelling
 
@@ -44,6 +45,16 @@ def test_a_label_never_leaves_the_folder(label):
     assert "/" not in name
     assert name not in ("", ".", "..")
     assert not name.startswith(".")
+
+
+def test_label_studio_takes_the_folder_of_the_labelling(tmp_path):
+    images(tmp_path, ["a.jpg"])
+    result = labelling(["a.jpg"], ["cat"])
+    with pytest.raises(InvalidInputError, match="give their folder as root; got none"):
+        write_label_studio(tmp_path / "tasks.json", result)
+    write_label_studio(tmp_path / "tasks.json", replace(result, root=tmp_path))
+    (task,) = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
+    assert task["data"]["file"] == "a.jpg"
 
 
 def test_label_studio_names_a_file_that_is_not_utf_8(tmp_path):

@@ -9,8 +9,9 @@ import pytest
 from grande_gnn.errors import InvalidInputError, OutputExistsError
 from grande_gnn.graph import ranked_lists
 from grande_gnn.images import find_images
-from grande_gnn.labelling.suggest import labelling_order
-from grande_gnn.labelling.template import write_template
+from grande_gnn.labelling.label_options import LabelOptions
+from grande_gnn.labelling.run import extract_images
+from grande_gnn.labelling.suggest import labelling_order, suggest_labels, write_template
 
 
 def blobs(sizes: tuple[int, ...], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -81,6 +82,19 @@ def test_it_reaches_more_classes_than_chance(flowers: Path) -> None:
 def test_lists_are_checked() -> None:
     with pytest.raises(InvalidInputError):
         labelling_order([[1, 0], [1, 0]])
+
+
+def test_suggestions_begin_with_the_unlabelled_and_keep_every_label(photos: Path, tmp_path: Path) -> None:
+    options = LabelOptions(extractor="pixels", workers=0, device="cpu")
+    suggested = suggest_labels(photos, options)
+    assert [bool(label) for label in suggested.values()] == [False] * 24 + [True] * 12
+    assert suggested["red/00.png"] == "red"
+    features = extract_images(photos, options)
+    order = labelling_order(ranked_lists(features.features(), 40))
+    unlabelled = [features.images.files[i] for i in order if not features.images.labels[i]]
+    assert list(suggested)[:24] == unlabelled
+    write_template(tmp_path / "labels.csv", suggested)
+    assert find_images(photos, tmp_path / "labels.csv").class_counts == {"blue": 4, "green": 4, "red": 4}
 
 
 def test_template_is_blank_in_order_and_can_be_read_back(class_folders: Path, tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -166,6 +166,23 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         self.normalizer_ = preparation.normalizer(self.choice_)
         self.neighbors_ = preparation.neighbors(self.choice_)
         self.problem_ = preparation.problem(self.choice_)
+        return self._train(codes)
+
+    def refit(self, y: ArrayLike) -> Self:
+        """A new classifier, trained on other labels of the same samples: one label per row of ``features_``.
+
+        Nothing is searched or chosen again: features, neighbors, graph and settings are those of this classifier.
+        """
+        check_is_fitted(self)
+        other = clone(self).set_params(**asdict(self.choice_), context=None)
+        kept = ("features_", "normalizer_", "neighbors_", "choice_", "n_features_in_", "feature_names_in_")
+        vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
+        codes, other.classes_ = other._checked_labels(y, len(self.features_))
+        other.problem_ = replace(self.problem_, n_classes=len(other.classes_))
+        other.selection_ = None
+        return other._train(codes)
+
+    def _train(self, codes: NDArray[np.int64]) -> Self:
         self.graph_ = self.problem_.graph
         (outcome,) = self.problem_.train([codes], keep_models=True)
         assert outcome.logits is not None  # keep_models=True

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from grande_gnn.engine.degrees import DEGREES, as_degree
 from grande_gnn.engine.models import MODELS, as_model
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
 from grande_gnn.graph import Graph, Neighbors
+from grande_gnn.internal.files import is_unfinished, write_folder
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -37,40 +36,26 @@ _PARAMETER = "parameter."
 
 
 def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write next to the target and move into place, so that there is the old model or the new one, as a whole."""
+    """Write the files of the model into the folder, so that it holds the old model or the new one, as a whole."""
     from safetensors.numpy import save_file
 
-    target = Path(folder)
-    rest = _rest(clf)
+    target, rest = Path(folder), _rest(clf)
     if target.exists() and not overwrite:
         raise OutputExistsError(f"the model folder exists: name another or pass overwrite=True; got {target}")
-    if target.exists() and not (target / _REST).is_file():
+    if target.exists() and not _is_ours(target):
         raise OutputExistsError(f"what exists is not a saved model, so it is not overwritten; got {target}")
-    target = target.resolve()  # a link stays, and what it leads to is replaced
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        save_file({name: np.ascontiguousarray(a) for name, a in _arrays(clf).items()}, temporary / _ARRAYS)
-        (temporary / _REST).write_text(json.dumps(rest, indent=1), encoding="utf-8")
-        os.chmod(temporary, 0o755)
-        _replace_folder(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+    def fill(part: Path) -> None:
+        save_file({name: np.ascontiguousarray(a) for name, a in _arrays(clf).items()}, part / _ARRAYS)
+        (part / _REST).write_text(json.dumps(rest, indent=1), encoding="utf-8")
+
+    target.resolve().parent.mkdir(parents=True, exist_ok=True)
+    write_folder(target, fill, (_REST, _ARRAYS), overwrite=overwrite)
 
 
-def _replace_folder(new: Path, target: Path) -> None:
-    """Move ``new`` to ``target``; what was there is deleted only afterwards, and comes back if the move fails."""
-    if not target.exists():
-        os.replace(new, target)
-        return
-    aside = new.with_name(f"{new.name}.old")
-    os.replace(target, aside)
-    try:
-        os.replace(new, target)
-    except BaseException:
-        os.replace(aside, target)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+def _is_ours(target: Path) -> bool:
+    """Whether the folder holds a model, or what a process that was killed while it wrote one left behind."""
+    return (target / _REST).is_file() or (target.is_dir() and any(map(is_unfinished, target.iterdir())))
 
 
 def _arrays(clf: Any) -> dict[str, np.ndarray]:

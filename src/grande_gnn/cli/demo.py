@@ -1,13 +1,17 @@
-"""``grande demo``: the whole way on scikit-learn's digits, and an honest comparison of the two degrees."""
+"""``grande demo``: from images to labels on scikit-learn's digits, and a fair comparison of the two degrees."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from grande_gnn.cli.label import ProgressMessages, report_result
 from grande_gnn.cli.options import progress_bar
+
+if TYPE_CHECKING:
+    from grande_gnn.labelling import Labelling
 
 KEEP_EVERY = 10
 """One label in ten is given, as in the paper."""
@@ -19,9 +23,9 @@ KEEP_EVERY = 10
     help="Folder for the images and the results; what an earlier demo wrote there is replaced.",
 )  # fmt: skip
 def command(output: Path) -> None:
-    """Label scikit-learn's 1,797 digits, a tenth of them labelled, with the command you would use.
+    """Label scikit-learn's 1,797 digits, a tenth of them labelled, as you would label your own images.
 
-    Then compare degree centrality and GRaNDe over all ten folds of the paper's protocol, and say what came out.
+    Then compare degree centrality and GRaNDe over all ten folds of the paper's protocol, and report the difference.
     """
     from sklearn.datasets import load_digits
 
@@ -29,13 +33,12 @@ def command(output: Path) -> None:
     folder = output / "digits"
     click.echo(f"Writing 1,797 images of digits to {folder}; every tenth keeps its label.")
     truth = write_digits(folder, digits)
-    _label(folder, output / "labels")
-    _check(output / "labels" / "predictions.csv", truth)
+    _check(_label(folder, output / "labels"), truth)
     compare(digits.data, digits.target)
 
 
 def write_digits(folder: Path, digits: Any) -> dict[str, str]:
-    """Write the images as PNG files, labelled ones into class folders, and return the label of every file."""
+    """Write the images as PNG files, the labelled ones into class folders; return the true label of every file."""
     import numpy as np
     from PIL import Image
 
@@ -44,46 +47,52 @@ def write_digits(folder: Path, digits: Any) -> dict[str, str]:
         place = str(label) if i % KEEP_EVERY == 0 else "unlabeled"
         file = f"{place}/digit_{i:04d}.png"
         (folder / place).mkdir(parents=True, exist_ok=True)
-        grey = np.round(255 - pixels * (255 / 16)).astype(np.uint8)
-        Image.fromarray(grey).resize((32, 32), Image.Resampling.BICUBIC).save(folder / file)
+        gray = np.round(255 - pixels * (255 / 16)).astype(np.uint8)
+        Image.fromarray(gray).resize((32, 32), Image.Resampling.BICUBIC).save(folder / file)
         truth[file] = str(label)
     return truth
 
 
-def _label(folder: Path, output: Path) -> None:
-    from grande_gnn.cli.label import command as label
+def _label(folder: Path, output: Path) -> Labelling:
+    from grande_gnn.labelling import LabelOptions, label_images
 
     # SGC, the smaller model, keeps the demo under a minute.
-    arguments = [str(folder), "-o", str(output), "--extractor", "pixels", "--model", "sgc", "--overwrite"]
-    click.echo(f"\n$ grande label {' '.join(arguments)}\n")
-    label.main(arguments, standalone_mode=False)
+    options = LabelOptions(extractor="pixels", model="sgc", overwrite=True)
+    click.echo(f"\n$ grande label {folder} -o {output} --extractor pixels --model sgc --overwrite\n")
+    with ProgressMessages() as progress:
+        result = label_images(folder, output, options, progress)
+    report_result(result, output)
+    return result
 
 
-def _check(predictions: Path, truth: dict[str, str]) -> None:
-    import csv
-
-    with predictions.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if not row["given_label"]]
-    right = sum(row["label"] == truth[row["file"]] for row in rows)
-    click.echo(f"In truth {100 * right / len(rows):.1f} % of the {len(rows)} new labels are right.\n")
+def _check(result: Labelling, truth: dict[str, str]) -> None:
+    rows = zip(result.files, result.labels, result.given, strict=True)
+    right = [label == truth[file] for file, label, given in rows if not given]
+    click.echo(f"In truth {100 * sum(right) / len(right):.1f} % of the {len(right)} new labels are right.\n")
 
 
 def compare(features: Any, labels: Any) -> None:
-    """Degree centrality against GRaNDe: ten folds, one tenth labelled each, paired."""
-    from grande_gnn.experiments import evaluate, paired_interval
+    """Compare degree centrality and GRaNDe over ten folds, a tenth labelled in each, paired."""
+    from grande_gnn.experiments import paired_interval
 
     click.echo(
-        "Comparing the degrees on the raw pixels: APPNP, ten folds, each labelled once, paper's settings."
+        "Comparing the degrees on the raw pixels: APPNP, ten folds, each labelled once, the paper's settings."
     )
-    results = {}
-    for degree in ("centrality", "grande"):
-        with progress_bar(200 * 10) as advance:
-            (results[degree],) = evaluate(features, labels, degree=degree, repeats=1, progress=advance)
-        name = "degree centrality" if degree == "centrality" else "GRaNDe, σ = 0.2"
-        click.echo(f"  {name:<18} {results[degree].accuracy_mean:6.2f} %")
-    gain = paired_interval(results["grande"].accuracies, results["centrality"].accuracies)
+    plain = _accuracies(features, labels, "centrality", "degree centrality")
+    ours = _accuracies(features, labels, "grande", "GRaNDe, σ = 0.2")
+    gain = paired_interval(ours, plain)
     verdict = "better" if gain.low > 0 else "worse" if gain.high < 0 else "neither clearly better nor worse"
     click.echo(
         f"  difference         {gain.mean:+6.2f} points (95 % interval {gain.low:+.2f} to {gain.high:+.2f}): on digits "
         f"GRaNDe is {verdict}."
     )
+
+
+def _accuracies(features: Any, labels: Any, degree: str, title: str) -> Any:
+    """The accuracy of each fold in percent; their mean is printed."""
+    from grande_gnn.experiments import evaluate
+
+    with progress_bar(200 * 10) as advance:
+        (result,) = evaluate(features, labels, degree=degree, repeats=1, progress=advance)
+    click.echo(f"  {title:<18} {result.accuracy_mean:6.2f} %")
+    return result.accuracies

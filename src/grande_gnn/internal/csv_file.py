@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
+from grande_gnn.errors import FileFormatError
 from grande_gnn.internal.files import write_atomically
 
-__all__ = ["write_csv"]
+__all__ = ["read_csv", "write_csv"]
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -24,3 +25,20 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[o
         text.detach()
 
     write_atomically(path, write)
+
+
+def read_csv(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """The rows of a CSV that :func:`write_csv` wrote and that must have these columns; more are welcome."""
+    try:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            reader = csv.DictReader(file, restval="")
+            found = list(reader.fieldnames or [])
+            rows = list(reader)
+    except (OSError, csv.Error) as error:
+        raise FileFormatError(f"{path} cannot be read; got {error}") from None
+    missing = [name for name in columns if name not in found]
+    if missing:
+        raise FileFormatError(
+            f"{path} needs the columns {', '.join(columns)}; got {', '.join(found) or 'an empty file'}"
+        )
+    return rows

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -14,9 +15,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
+from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
 
-__all__ = ["check_output", "naming", "read_npz", "write_atomically"]
+__all__ = ["check_output", "is_unfinished", "naming", "read_npz", "write_atomically", "write_folder"]
 
 
 def read_npz(path: str | os.PathLike[str], what: str, *, needs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
@@ -82,6 +83,91 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
+        raise
+
+
+_UNFINISHED = (".grande-", ".part")
+"""How the name of a folder begins and ends in which content is written before it is moved into place."""
+
+
+def is_unfinished(entry: Path) -> bool:
+    """Whether this is what a process that was killed in :func:`write_folder` left behind."""
+    return entry.name.startswith(_UNFINISHED[0]) and entry.name.endswith(_UNFINISHED[1])
+
+
+def write_folder(
+    folder: str | os.PathLike[str],
+    fill: Callable[[Path], object],
+    entries: Sequence[str],
+    *,
+    overwrite: bool = False,
+    keep_unmoved: bool = False,
+) -> None:
+    """Write several files that belong together into a folder: all of them, or nothing.
+
+    They are written into a temporary folder inside, because a link, a mounted volume or the working folder can be
+    neither replaced nor always written next to. Then earlier entries are moved out and the new ones in; if that fails,
+    everything is moved back. Other files in the folder are not touched.
+
+    Parameters
+    ----------
+    folder : created if it does not exist; its parent must exist.
+    fill : called with the temporary folder, writes the new entries into it.
+    entries : all names that such a folder may hold. The first marks complete content: it is removed first and put in
+        place last.
+    overwrite : replace entries that exist.
+    keep_unmoved : keep the new entries in the temporary folder, and say where, if they could not be moved.
+    """
+    whole = Path(folder).resolve()
+    with _temporary_folder(whole) as part:
+        fill(part)
+    try:
+        _move_in(part, whole, entries, overwrite)
+    except OSError as error:
+        if not keep_unmoved:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        raise GrandeError(
+            f"the results could not be moved to {folder}: they are kept in {part}, move them yourself; got {error}"
+        ) from error
+    shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _temporary_folder(whole: Path) -> Iterator[Path]:
+    """A new folder inside ``whole``, deleted if it is not filled."""
+    is_new = not whole.exists()
+    whole.mkdir(exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=_UNFINISHED[0], suffix=_UNFINISHED[1], dir=whole))
+    try:
+        yield part
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        if is_new:
+            with suppress(OSError):  # somebody else may have put something there
+                whole.rmdir()
+        raise
+
+
+def _move_in(part: Path, whole: Path, entries: Sequence[str], overwrite: bool) -> None:
+    """Put the entries in ``part`` in the place of earlier ones, or change nothing."""
+    mark = entries[0]
+    new = sorted(os.listdir(part), key=lambda name: name == mark)
+    old = [name for name in entries if os.path.lexists(whole / name)]
+    if old and not overwrite:
+        raise FileExistsError(f"{old[0]}, which was not there before")
+    earlier = part / "earlier"
+    earlier.mkdir()
+    moves = [(whole / name, earlier / name) for name in old] + [(part / name, whole / name) for name in new]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, target in moves:
+            os.replace(source, target)
+            done.append((source, target))
+    except BaseException:
+        for source, target in reversed(done):
+            with suppress(OSError):  # what cannot be moved back is in one of the two folders
+                os.replace(target, source)
         raise
 
 

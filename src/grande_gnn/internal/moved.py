@@ -30,7 +30,7 @@ MOVED_MODULES: dict[str, tuple[str, ...]] = {
     "cli.label_output": ("labelling.folder",),
     "cli.experiments": ("cli.experiment_options",),
     "images.order": ("labelling.suggest",),
-    "images.template": ("labelling.template",),
+    "images.template": ("labelling.suggest",),
     "images.csv_file": ("internal.csv_file",),
     "images.features_file": ("internal.features_file",),
     "images.label_csv": ("images.labels_csv",),
@@ -71,7 +71,11 @@ MOVED_MODULES: dict[str, tuple[str, ...]] = {
 MOVED_NAMES: dict[str, dict[str, str]] = {
     "images": {
         "labelling_order": "labelling.suggest:labelling_order",
-        "write_template": "labelling.template:write_template",
+        "write_template": "labelling.suggest:write_template",
+    },
+    "labelling": {
+        "label_new_features": "labelling.assess:assess_new",
+        "write_predictions": "labelling.result:write_predictions",
     },
 }
 """Package → names it no longer exports, each with the module and the name it has now."""

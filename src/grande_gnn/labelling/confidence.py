@@ -1,14 +1,14 @@
 """How sure the labels are: calibration, an accuracy estimate, and what deserves a look.
 
-Labelled images are seldom a fair sample: people label what lies side by side, so held-out labelled images resemble
-their training neighbours more than the unlabelled ones do, and a plain cross-validated accuracy flatters. So the
-*unlabelled* images are asked too. Two models from independent labels disagree about as often as one of them is wrong
+Labelled images are seldom a fair sample: people label images that lie side by side, so held-out labelled images resemble
+their training neighbours more than the unlabelled ones do, and a plain cross-validated accuracy is too high. So the
+*unlabelled* images are used too. Two models from independent labels disagree about as often as one of them is wrong
 (Jiang et al., Assessing Generalization via Disagreement, ICLR 2022), and two from disjoint halves of the labels show
-what half the labels give; where a class has very few labels, they are asked how often they agree with the training from
-all. The estimate is the mean of that agreement and of the confidence in the unlabelled images
-after temperature scaling on held-out labels. It still flatters where all models share an error.
+what half the labels give; where a class has very few labels, each half is compared with the training from all labels.
+The estimate is the mean of that agreement and of the confidence in the unlabelled images after temperature scaling on
+held-out labels. It is still too high where all models make the same error.
 
-All scores lie in [0, 1]; for confidence 1 is sure, for the outlier score 1 is farthest.
+All scores lie in [0, 1]; a confidence of 1 is certain.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ SUSPICIOUS_CONFIDENCE = 0.8
 """A given label is suspicious when the held-out prediction is another class with at least this confidence."""
 
 FLATTENING = 0.5
-"""How much of the winner's log-odds is believed."""
+"""The share of the winner's log-odds that is kept."""
 
 OUTLIER_SPREAD = 3.0
-"""Interquartile ranges above the third quartile from which a sample counts as far from everything."""
+"""Interquartile ranges above the third quartile beyond which a sample counts as far from everything."""
 
 
 def fit_temperature(held_out: HeldOut) -> float:
     """The T for which softmax(logits/T) has the smallest negative log-likelihood (Guo et al., 2017).
 
-    One number cannot change which class wins. A weak pull towards moderate values keeps T finite when every
-    held-out prediction is right.
+    A temperature cannot change which class wins. A weak penalty on extreme values keeps T finite when every held-out
+    prediction is right.
     """
     rows = np.arange(len(held_out.labels))
 
@@ -65,13 +65,13 @@ def fit_temperature(held_out: HeldOut) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Turns probabilities as trained into probabilities that mean what they say, in two steps.
+    """Turns a classifier's probabilities into calibrated ones, in two steps.
 
     1. p ∝ p^(1/T), the temperature fitted to held-out labels.
-    2. The winner's log-odds become ½ log-odds + offset, the other classes sharing the rest in proportion: diffusion
-       makes a model too sure of its easy images and too unsure of its hard ones, which no temperature repairs
+    2. The winner's log-odds become ½ log-odds + offset, and the other classes share the rest in proportion: diffusion
+       makes a model too sure of its easy images and too unsure of its hard ones, which no temperature can repair
        (measured on Flowers17 and Corel5k, ``docs/confidence.md``). The offset makes the mean confidence in the unlabelled
-       images equal to the accuracy expected of them.
+       images equal to the accuracy expected on them.
     """
 
     temperature: float = 1.0
@@ -85,7 +85,7 @@ class Calibration:
         rows, best = np.arange(len(p)), p.argmax(axis=1)
         top = np.clip(p[rows, best], 1e-6, 1 - 1e-6)
         p[rows, best] = 0
-        p[~p.any(axis=1)] = 1  # too sure for anything to be left of the others: they share evenly
+        p[~p.any(axis=1)] = 1  # nothing measurable is left for the others: they share evenly
         p[rows, best] = 0
         p /= p.sum(axis=1, keepdims=True)
         runner_up = p.max(axis=1)
@@ -127,9 +127,9 @@ def wilson_interval(hits: float, n: float, level: float = 0.95) -> tuple[float, 
     [0.49, 0.943]
     """
     z = float(norm.ppf((1 + level) / 2))
-    centre = (hits + z * z / 2) / (n + z * z)
+    center = (hits + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * np.sqrt(hits * (n - hits) / n + z * z / 4)
-    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+    return max(0.0, float(center - half)), min(1.0, float(center + half))
 
 
 def estimate_accuracy(confidence: float, halves: float, n_labels: int) -> AccuracyEstimate:
@@ -169,9 +169,9 @@ def reliability_bins(confidence: Float, right: Float, n_bins: int = 10) -> list[
 
 
 def outlier_limit(distances: Float) -> float:
-    """The distance to a near neighbour from which on a sample is far from everything.
+    """The distance to a near neighbour beyond which a sample is far from everything.
 
-    On a log scale: three interquartile ranges above the third quartile. Infinite where distances are.
+    On a log scale: three interquartile ranges above the third quartile. Infinite if some distance is.
     """
     if not np.isfinite(distances).all():
         return np.inf

@@ -1,4 +1,7 @@
-"""Handing the labels on: Label Studio tasks, and copies in class folders."""
+"""Labels for other tools: Label Studio tasks, and copies of the images in class folders.
+
+The names in ``EXPORTS`` are the choices of ``--export``, so this module imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,35 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from grande_gnn.errors import OutputExistsError
-from grande_gnn.internal.files import write_atomically
-from grande_gnn.labelling.result import Labelling
+from grande_gnn.errors import InvalidInputError, OutputExistsError
 
-__all__ = ["check_copies", "copy_to_class_folders", "write_label_studio"]
+if TYPE_CHECKING:
+    from grande_gnn.labelling.result import Labelling
+
+__all__ = ["EXPORTS", "check_copies", "copy_to_class_folders", "write_label_studio"]
 
 
-def write_label_studio(path: str | Path, result: Labelling, root: Path) -> None:
-    """Tasks for Label Studio with our labels as scored predictions.
+def write_label_studio(path: str | Path, result: Labelling, root: Path | None = None) -> None:
+    """Tasks for Label Studio with our labels as scored predictions; ``root`` is the folder of the images.
 
     Images are named for its local storage: set ``LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT=/`` and the labelling
     interface to an ``<Image name="image" value="$image"/>`` with ``<Choices name="label" toName="image">``.
     """
+    from grande_gnn.internal.files import write_atomically
+
+    folder = root or result.root
+    if folder is None:
+        raise InvalidInputError("Label Studio tasks name the images: give their folder as root; got none")
     tasks = []
     for file, label, confidence, given in zip(
         result.files, result.labels, result.confidence, result.given, strict=True
     ):
-        place = str((root / file).resolve()).lstrip("/")
+        place = str((folder / file).resolve()).lstrip("/")
         choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [label]}}
         task: dict[str, object] = {
             "data": {"image": f"/data/local-files/?d={quote(os.fsencode(place))}", "file": file}
@@ -41,8 +52,14 @@ def write_label_studio(path: str | Path, result: Labelling, root: Path) -> None:
     write_atomically(path, lambda out: out.write(text.encode("utf-8")))
 
 
+EXPORTS: dict[str, tuple[str, Callable[[str | Path, Labelling], None]]] = {
+    "label-studio": ("label-studio.json", write_label_studio),
+}
+"""Further formats for the labels: the name of the option, the file, and its writer."""
+
+
 def check_copies(folder: str | Path) -> Path:
-    """Refuse a place for the copies that has files already."""
+    """Refuse a folder for the copies that has files already."""
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise OutputExistsError(

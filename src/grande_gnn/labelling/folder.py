@@ -1,63 +1,124 @@
-"""What ``grande label`` writes, and what it says at the end."""
+"""What the folder of a labelling holds, written whole or not at all, and read again.
+
+predictions.csv    one row per image; while it is missing, the result is incomplete
+settings.json      what was used, the calibration and the accuracy estimate
+problems.csv       files that could not be used
+report.html        everything on one page
+model/             the fitted classifier, for new images and corrections
+label-studio.json  and other exports, on request
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import click
+from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
+from grande_gnn.images import Problem, read_thumbnail, write_problems
+from grande_gnn.internal.csv_file import read_csv
+from grande_gnn.internal.files import check_output, is_unfinished, write_folder
+from grande_gnn.internal.validation import check_choice
+from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
+from grande_gnn.labelling.exports import EXPORTS, check_copies
+from grande_gnn.labelling.result import Labelling, read_predictions, write_predictions
 
-from grande_gnn import __version__
-from grande_gnn.errors import GrandeError, InvalidInputError, OutputExistsError
-from grande_gnn.graph import Neighbors
-from grande_gnn.images import Extraction, write_problems
-from grande_gnn.internal.files import check_output
-from grande_gnn.labelling.exports import check_copies, copy_to_class_folders, write_label_studio
-from grande_gnn.labelling.result import Labelling, write_predictions
+__all__ = [
+    "ENTRIES",
+    "check_destination",
+    "load_labelling",
+    "read_settings",
+    "save_labelling",
+    "write_labelling",
+]
 
-__all__ = ["check_destination", "write_results"]
-
-_MARK = "predictions.csv"
-"""What is taken away first and put in place last: while it is missing, a result is not whole."""
-
-_ENTRIES = (_MARK, "settings.json", "problems.csv", "report.html", "label-studio.json", "model")
-"""All that a result may consist of, and all that is ever replaced or deleted."""
-
-_OURS = ("settings.json", _MARK)
-"""What a folder must hold to be known as the result of an earlier run."""
-
-_PREFIX, _SUFFIX = ".grande-", ".part"
-"""How the name of the folder begins and ends in which a result is written before it is moved into place."""
+Writer = Callable[[Labelling, Path, Path], object]
+"""Writes an entry: from the labelling to a path, with the folder in which the entry will lie in the end."""
 
 
-def check_destination(output: Path, images: Path, options: dict[str, Any]) -> None:
-    """Refuse, before any work, a folder that is not ours to fill or where a result would replace what is read."""
+def _write_predictions(labelling: Labelling, path: Path, folder: Path) -> None:
+    write_predictions(path, labelling)
+
+
+def _write_settings(labelling: Labelling, path: Path, folder: Path) -> None:
+    """The settings, and what else :func:`load_labelling` cannot find in the other entries."""
+    estimate = {
+        "accuracy": None if labelling.accuracy is None else asdict(labelling.accuracy),
+        "class_accuracy": {name: asdict(e) for name, e in labelling.class_accuracy.items()},
+        "bins": [asdict(b) for b in labelling.bins],
+        "note": labelling.note,
+    }
+    content = {**labelling.settings, "images": _images_from(folder, labelling.root), "estimate": estimate}
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _write_problems(labelling: Labelling, path: Path, folder: Path) -> None:
+    write_problems(path, labelling.problems)
+
+
+def _write_report(labelling: Labelling, path: Path, folder: Path) -> None:
+    # By name, when it is written: the report knows labellings, and so they cannot know the report.
+    write_report = import_module("grande_gnn.report").write_report
+    seed = labelling.settings.get("seed", 0)
+    write_report(labelling, path, image_root=_links_from(folder, labelling.root), random_state=seed)
+
+
+def _write_model(labelling: Labelling, path: Path, folder: Path) -> None:
+    if labelling.classifier is not None:
+        labelling.classifier.save(path)
+
+
+ENTRIES: dict[str, Writer] = {
+    "predictions.csv": _write_predictions,
+    "settings.json": _write_settings,
+    "problems.csv": _write_problems,
+    "model": _write_model,
+    "report.html": _write_report,
+}
+"""Every result consists of these, the first marking it as complete. Together with the exports they are all that is ever
+replaced or deleted in the folder."""
+
+
+def _all_entries() -> list[str]:
+    return [*ENTRIES, *(file for file, _ in EXPORTS.values())]
+
+
+def check_destination(
+    output: Path, sources: Iterable[Path], named: Mapping[str, Path], *, overwrite: bool = False
+) -> None:
+    """Refuse, before any work, a folder that may not be filled or where a result would replace an input.
+
+    Parameters
+    ----------
+    output : the folder for the results.
+    sources : folders that are read: the images, the earlier result.
+    named : the files and folders that options name, by option.
+    """
     whole = output.resolve()
-    if any(_holds(whole, place) for place in (images, options["reuse"])):
+    if any(_holds(whole, source) for source in sources):
         raise InvalidInputError(
             f"the results need a folder of their own, not one that holds the images or the model: name another; "
             f"got {output}"
         )
-    for name in ("labels", "store", "weights", "copy_to"):
-        if any(_holds(whole / entry, options[name]) for entry in _ENTRIES):
+    for option, place in named.items():
+        if any(_holds(whole / entry, place) for entry in _all_entries()):
             raise InvalidInputError(
-                f"the results would replace what --{name.replace('_', '-')} names: name another folder with -o; "
-                f"got {options[name]}"
+                f"the results would replace what --{option.replace('_', '-')} names: name another folder with -o; "
+                f"got {place}"
             )
     entries = list(whole.iterdir()) if whole.is_dir() else []
-    is_free = whole.is_dir() and all(_is_part(entry) or _holds(entry, options["store"]) for entry in entries)
+    is_free = whole.is_dir() and all(
+        is_unfinished(entry) or ("store" in named and _holds(entry, named["store"])) for entry in entries
+    )
     if not is_free:
-        check_output(whole, options["overwrite"])
-    # A run killed while it moved its result in leaves a part and less than a result.
-    is_ours = any(map(_is_part, entries)) or all((whole / name).is_file() for name in _OURS)
+        check_output(whole, overwrite)
+    # A run that was killed while it moved its result in leaves an unfinished folder and less than a result.
+    is_ours = any(map(is_unfinished, entries)) or all((whole / name).is_file() for name in list(ENTRIES)[:2])
     if whole.exists() and not is_free and not is_ours:
         raise OutputExistsError(
             f"what exists is not the result of an earlier run, so it is not overwritten: name another folder; got {output}"
@@ -66,131 +127,121 @@ def check_destination(output: Path, images: Path, options: dict[str, Any]) -> No
         raise InvalidInputError(
             f"the results cannot be written there: name a folder you may write to; got {output}"
         )
-    copies = options["copy_to"]
-    if copies is not None and _holds(check_copies(copies).resolve(), whole):
+    if "copy_to" in named and _holds(check_copies(named["copy_to"]).resolve(), whole):
         raise InvalidInputError(
-            f"the copies need a folder that does not hold the results: name another with --copy-to; got {copies}"
+            "the copies need a folder that does not hold the results: name another with --copy-to; "
+            f"got {named['copy_to']}"
         )
 
 
-def _holds(folder: Path, place: Path | None) -> bool:
+def _holds(folder: Path, place: Path) -> bool:
     """Whether ``place`` is the folder or lies in it."""
-    return place is not None and (place.resolve() == folder or folder in place.resolve().parents)
+    return place.resolve() == folder or folder in place.resolve().parents
 
 
-def _is_part(entry: Path) -> bool:
-    """Whether an earlier run that was stopped left this: the beginning of a result."""
-    return entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX)
-
-
-def write_results(
-    output: Path, extraction: Extraction, result: Labelling, clf: Any, options: dict[str, Any]
+def save_labelling(
+    labelling: Labelling, folder: Path, *, overwrite: bool = False, export: str | None = None
 ) -> None:
-    """Write everything into a folder inside the output, then move it into place."""
-    with _part_of(output.resolve()) as part:
-        _fill(part, output, extraction, result, clf, options)
-    try:
-        _move_in(part, part.parent, options["overwrite"])
-    except OSError as error:
-        raise GrandeError(
-            f"the results could not be moved to {output}: they are kept in {part}, move them yourself; got {error}"
-        ) from error
-    shutil.rmtree(part, ignore_errors=True)
-    if options["copy_to"] is not None:
-        copied = copy_to_class_folders(options["copy_to"], result, extraction.images.root)
-        click.echo(f"{copied} images copied into class folders in {options['copy_to']}.")
-    _say(output, extraction, result, clf)
+    """Check the folder, then write the labelling into it."""
+    sources = [] if labelling.root is None else [labelling.root]
+    check_destination(folder, sources, {}, overwrite=overwrite)
+    write_labelling(labelling, folder, overwrite=overwrite, export=export)
 
 
-@contextmanager
-def _part_of(whole: Path) -> Iterator[Path]:
-    """A new folder inside ``whole``, gone if it is not filled.
-
-    Inside, because a link, a mounted volume or the working folder can be neither replaced nor always written beside.
-    """
-    is_new = not whole.exists()
-    whole.mkdir(exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=whole))
-    try:
-        yield part
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        if is_new:
-            with suppress(OSError):  # somebody else may have put something there
-                whole.rmdir()
-        raise
-
-
-def _move_in(part: Path, whole: Path, overwrite: bool) -> None:
-    """Put the result in ``part`` in the place of an earlier one, or change nothing; other files are not touched."""
-    new = sorted(os.listdir(part), key=lambda name: name == _MARK)
-    old = [name for name in _ENTRIES if os.path.lexists(whole / name)]
-    if old and not overwrite:
-        raise FileExistsError(f"{old[0]}, which was not there before")
-    earlier = part / "earlier"
-    earlier.mkdir()
-    moves = [(whole / name, earlier / name) for name in old] + [(part / name, whole / name) for name in new]
-    done: list[tuple[Path, Path]] = []
-    try:
-        for source, target in moves:
-            os.replace(source, target)
-            done.append((source, target))
-    except BaseException:
-        for source, target in reversed(done):
-            with suppress(OSError):  # what cannot go back either is in one of the two folders
-                os.replace(target, source)
-        raise
-
-
-def _fill(
-    part: Path, output: Path, extraction: Extraction, result: Labelling, clf: Any, options: dict[str, Any]
+def write_labelling(
+    labelling: Labelling, folder: Path, *, overwrite: bool = False, export: str | None = None
 ) -> None:
-    write_report = import_module("grande_gnn.report").write_report
+    """Write every entry into ``folder``, which was checked before: all of them, or nothing."""
 
-    images = extraction.images
-    write_predictions(part / "predictions.csv", result)
-    write_problems(part / "problems.csv", images.problems)
-    clf.save(part / "model")
-    settings = {
-        "version": __version__, "extractor": options["extractor"], "weights": extraction.store.identity,
-        "model": clf.model, "degree": str(clf.degree), "graph": clf.choice_.graph,
-        "n_neighbors": clf.choice_.n_neighbors, "normalize": clf.choice_.normalize, "sigma": clf.choice_.sigma,
-        "seed": options["seed"], "temperature": result.calibration.temperature, "offset": result.calibration.offset,
-    }  # fmt: skip
-    (part / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
-    if options["export"] == "label-studio":
-        write_label_studio(part / "label-studio.json", result, images.root)
-    complete = replace(
-        result, root=images.root, problems=images.problems, settings=settings,
-        neighbors=Neighbors(clf.normalizer_.transform(extraction.features()), device=options["device"]),
-        thumbnails=lambda rows: extraction.thumbnails(list(rows)),
+    def fill(part: Path) -> None:
+        for name, write in ENTRIES.items():
+            write(labelling, part / name, folder)
+        if export is not None:
+            file, write_export = EXPORTS[check_choice(export, EXPORTS, name="export")]
+            write_export(part / file, labelling)
+
+    write_folder(folder, fill, _all_entries(), overwrite=overwrite, keep_unmoved=True)
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The ``settings.json`` of an earlier result."""
+    try:
+        settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+        if not isinstance(settings, dict):
+            raise ValueError(f"a {type(settings).__name__}")
+    except (OSError, ValueError):
+        raise FileFormatError(
+            "an earlier result must be the output folder of grande label, with model/ and settings.json; "
+            f"got {folder}"
+        ) from None
+    return settings
+
+
+def load_labelling(folder: Path) -> Labelling:
+    """Read a result; see :meth:`Labelling.load`."""
+    settings = read_settings(folder)
+    table = read_predictions(folder / "predictions.csv")
+    try:
+        calibration = Calibration(settings["temperature"], settings["offset"])
+        estimate = _read_estimate(settings.pop("estimate", {}))
+    except (KeyError, TypeError) as error:
+        raise FileFormatError(
+            f"{folder / 'settings.json'} is incomplete: label again; got {error!r}"
+        ) from None
+    images = settings.pop("images", None)
+    root = None if images is None else Path(os.path.normpath(folder / images))
+    problems = [
+        Problem(row["file"], row["reason"]) for row in read_csv(folder / "problems.csv", ["file", "reason"])
+    ]
+    clf = GrandeClassifier.load(folder / "model") if (folder / "model").is_dir() else None
+    is_fitted = clf is not None and any(table.given)  # else these images are new to the model
+    return replace(
+        table, **estimate, calibration=calibration, root=root, problems=problems, settings=settings, classifier=clf,
+        neighbors=clf.neighbors_ if clf is not None and is_fitted else None,
+        thumbnails=None if root is None else _thumbnails([root / file for file in table.files]),
     )  # fmt: skip
-    image_root = _path_between(output, images.root)
-    write_report(complete, part / "report.html", image_root=image_root, random_state=options["seed"])
 
 
-def _path_between(output: Path, images: Path) -> str:
-    """The way from the report to the images, or ``""`` (a page without links) where there is none."""
+def _read_estimate(content: dict[str, Any]) -> dict[str, Any]:
+    if not content:  # version 0.1
+        return {}
+    accuracy = content["accuracy"]
+    return {
+        "accuracy": None if accuracy is None else AccuracyEstimate(**accuracy),
+        "class_accuracy": {name: AccuracyEstimate(**e) for name, e in content["class_accuracy"].items()},
+        "bins": [ReliabilityBin(**b) for b in content["bins"]],
+        "note": content["note"],
+    }
+
+
+def _thumbnails(paths: list[Path]) -> Callable[[Sequence[int]], Iterable[Any]]:
+    """Pictures from the image files, as long as these are there."""
+    return lambda rows: (_thumbnail(paths[row]) for row in rows)
+
+
+def _thumbnail(path: Path) -> Any:
+    from io import BytesIO
+
+    from PIL import Image
+
     try:
-        return Path(os.path.relpath(images, output)).as_posix()
+        return Image.open(BytesIO(read_thumbnail(path)))
+    except FileFormatError:
+        return None
+
+
+def _images_from(folder: Path, root: Path | None) -> str | None:
+    """The images' folder relative to the results, so that both can be moved together; absolute on another drive."""
+    if root is None:
+        return None
+    return _links_from(folder, root) or str(root.resolve())
+
+
+def _links_from(folder: Path, root: Path | None) -> str:
+    """The path from the report to the images, or ``""`` (a page without links) where there is none."""
+    if root is None:
+        return ""
+    try:
+        return Path(os.path.relpath(root, folder)).as_posix()
     except ValueError:  # Windows: another drive, which the page's relative links cannot reach
         return ""
-
-
-def _say(output: Path, extraction: Extraction, result: Labelling, clf: Any) -> None:
-    new = sum(not label for label in result.given)
-    click.echo(f"{new} images labelled in {len(clf.classes_)} classes with {clf.choice_}.")
-    if result.accuracy is not None:
-        e = result.accuracy
-        click.echo(
-            f"Expected accuracy {100 * e.value:.1f} % (95 % interval {100 * e.low:.1f} to {100 * e.high:.1f} %, "
-            f"from {e.n} labels)."
-        )
-    elif result.note:
-        click.echo(result.note)
-    flags = [flag for flag in result.flags() if flag]
-    if flags:
-        click.echo(f"{len(flags)} images are flagged; see the report.")
-    if extraction.images.problems:
-        click.echo(f"{len(extraction.images.problems)} problems are listed in {output / 'problems.csv'}.")
-    click.echo(f"Open {output / 'report.html'}; the labels are in {output / 'predictions.csv'}.")

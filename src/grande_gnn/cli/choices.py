@@ -1,0 +1,45 @@
+"""Choices that are read from a registry when a command runs, so that a name registered later is accepted too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+__all__ = ["AutoOr", "ChoiceOf"]
+
+
+class ChoiceOf(click.Choice):
+    """One of the names that a function returns.
+
+    >>> registry = {"one": 1}
+    >>> choice = ChoiceOf(lambda: registry)
+    >>> registry["two"] = 2
+    >>> choice.convert("two", None, None)
+    'two'
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+        super().__init__([])
+
+    @property  # type: ignore[override]
+    def choices(self) -> tuple[str, ...]:
+        """The names there are now."""
+        return tuple(self._names())
+
+    @choices.setter
+    def choices(self, value: object) -> None:
+        """click stores the names it was given, which are none."""
+
+
+class AutoOr(click.ParamType):
+    """``auto``, or whatever another type makes of the value."""
+
+    def __init__(self, other: Any) -> None:
+        self.other = click.types.convert_type(other)
+        self.name = f"auto|{self.other.name}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "auto" else self.other.convert(value, param, ctx)

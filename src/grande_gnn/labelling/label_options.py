@@ -1,0 +1,121 @@
+"""The options of a labelling, one field per option of ``grande label``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.classifier.preparation import AUTO, Choice
+from grande_gnn.classifier.tuning import PAPER
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import Graph
+from grande_gnn.graph.graph_files import load_graph, load_lists
+
+__all__ = ["DEFAULT", "LabelOptions"]
+
+Place = str | Path
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """The options of ``grande label``; the defaults choose everything that is not given."""
+
+    labels: Place | None = None
+    """CSV with the columns file and label; None: labels.csv among the images, else the names of the class folders."""
+    extractor: str | None = None
+    """The network that turns images into features; None: the best that is installed."""
+    weights: Place | None = None
+    """File with the extractor's weights; None: those of its package."""
+    model: Any = "appnp"
+    """The GNN, as for :class:`~grande_gnn.GrandeClassifier`; APPNP did best on the data measured."""
+    degree: Any = "grande"
+    """The degree, as for :class:`~grande_gnn.GrandeClassifier`: the paper's contribution."""
+    sigma: float | str = AUTO
+    """Scale of the GRaNDe kernel; ``"auto"``: chosen by cross-validation inside the given labels, as the next three."""
+    graph: str = AUTO
+    """Kind of graph: a name of :data:`~grande_gnn.graph.kinds.GRAPHS`."""
+    n_neighbors: int | str = AUTO
+    """Entries of each ranked list that count, the image itself included."""
+    normalize: str = AUTO
+    """What is done to the features first: a name of :data:`~grande_gnn.classifier.normalizer.NORMALIZATIONS`."""
+    paper: bool = False
+    """Use the paper's fixed settings instead of choosing them."""
+    graph_file: Place | None = None
+    """A graph (``.npz``) over the images in the order of their paths, instead of one built from their features."""
+    lists_file: Place | None = None
+    """Ranked lists (``.npz``) of the images in the order of their paths, instead of neighbours searched."""
+    export: str | None = None
+    """A further format to write: a name of :data:`~grande_gnn.labelling.exports.EXPORTS`."""
+    copy_to: Place | None = None
+    """A new folder into which the images are copied, into one subfolder per label."""
+    workers: int | None = None
+    """Processes that decode images; None: one per core, 0: decode in this process."""
+    store: Place | None = None
+    """Folder of the feature store; None: ``GRANDE_CACHE`` or the user's cache folder."""
+    device: str = "auto"
+    """``"auto"``, ``"cpu"`` or ``"cuda"``; auto uses a GPU where there is one."""
+    seed: int = 0
+    """Seed of initial weights and dropout: the same seed gives the same labels."""
+    overwrite: bool = False
+    """Replace an earlier result in the output folder; other files there are kept in any case."""
+
+    def __post_init__(self) -> None:
+        for name in ("sigma", "graph", "n_neighbors", "normalize") if self.paper else ():
+            if getattr(self, name) != AUTO:
+                raise InvalidInputError(
+                    "paper=True fixes the settings: leave one of the two out; "
+                    f"got paper=True and {name}={getattr(self, name)!r}"
+                )
+        if self.graph_file is not None and self.lists_file is not None:
+            raise InvalidInputError(
+                "a graph file leaves nothing for a file of ranked lists to do: give one of the two; "
+                f"got {self.graph_file} and {self.lists_file}"
+            )
+        if self.graph_file is not None and self.graph != AUTO:
+            raise InvalidInputError(
+                "a graph file leaves no kind of graph to build: give one of the two; "
+                f"got {self.graph_file} and {self.graph!r}"
+            )
+
+    @property
+    def named_places(self) -> dict[str, Path]:
+        """The files and folders that the options name, by option."""
+        names = ("labels", "store", "weights", "copy_to", "graph_file", "lists_file")
+        return {name: Path(getattr(self, name)) for name in names if getattr(self, name) is not None}
+
+    def ready_graph(self, n_images: int) -> Graph | NDArray[np.int32] | None:
+        """The graph or the ranked lists in the file that was given; None if none was."""
+        if self.graph_file is not None:
+            graph = load_graph(self.graph_file)
+            _check_size(self.graph_file, "one node", "nodes", graph.n_nodes, n_images)
+            return graph
+        if self.lists_file is not None:
+            lists = load_lists(self.lists_file)
+            _check_size(self.lists_file, "one ranked list", "lists", len(lists), n_images)
+            return lists
+        return None
+
+    def classifier(self) -> GrandeClassifier:
+        """A new classifier with these settings."""
+        own = Choice(self.graph, self.n_neighbors, self.normalize, self.sigma)
+        wanted = PAPER if self.paper else own
+        return GrandeClassifier(
+            self.model, self.degree, wanted.sigma, graph=wanted.graph, n_neighbors=wanted.n_neighbors,
+            normalize=wanted.normalize, device=self.device, random_state=self.seed,
+        )  # fmt: skip
+
+
+DEFAULT = LabelOptions()
+"""Everything that can be chosen is chosen."""
+
+
+def _check_size(path: Place, what: str, plural: str, got: int, n_images: int) -> None:
+    if got != n_images:
+        raise InvalidInputError(
+            f"{path} must have {what} per image that has features: {n_images} images; got {got} {plural}"
+        )

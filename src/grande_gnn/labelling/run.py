@@ -1,0 +1,318 @@
+"""Label images from Python: whatever ``grande label`` does, these functions do.
+
+>>> from grande_gnn import LabelOptions, label_images
+>>> result = label_images("photos/", "out/", LabelOptions(model="sgc"))        # doctest: +SKIP
+>>> better = result.corrected({"rose/17.jpg": "tulip"})                        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grande_gnn import __version__
+from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images import (
+    Extraction,
+    Extractor,
+    FeatureStore,
+    ImageSet,
+    default_extractor,
+    extract_features,
+    find_images,
+    load_extractor,
+)
+from grande_gnn.images.workers import Batch, Runner, run_locally
+from grande_gnn.labelling.assess import assess, assess_new
+from grande_gnn.labelling.confidence import Calibration
+from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
+from grande_gnn.labelling.folder import check_destination, read_settings, write_labelling
+from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.old_signature import accepts_old_signature
+from grande_gnn.labelling.result import Labelling
+
+__all__ = [
+    "Progress",
+    "Step",
+    "extract_images",
+    "label_features",
+    "label_images",
+    "relabel",
+    "reuse",
+]
+
+Place = str | Path
+
+
+@dataclass(frozen=True)
+class Step:
+    """One report of progress: how far a stage is, or a sentence for the user.
+
+    Stages are ``"find"``, ``"extract"``, ``"train"``, ``"write"`` and ``"copy"``. ``total`` is 0 where a stage is not
+    counted.
+
+    >>> print(Step("extract", 32, 128)); print(Step("find", message="Labels are those of labels.csv."))
+    extract: 32 of 128
+    Labels are those of labels.csv.
+    """
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    message: str = ""
+
+    def __str__(self) -> str:
+        return self.message or (f"{self.stage}: {self.done} of {self.total}" if self.total else self.stage)
+
+
+Progress = Callable[[Step], object]
+"""A function that is called with each :class:`Step`; ``print`` will do."""
+
+
+def label_images(
+    images: Place | ImageSet,
+    out: Place | None = None,
+    options: LabelOptions = DEFAULT,
+    progress: Progress | None = None,
+) -> Labelling:
+    """Label the images of a folder, of which some have a label.
+
+    Parameters
+    ----------
+    images : the folder, or what :func:`~grande_gnn.images.find_images` found in it.
+    out : folder for the results, as :meth:`Labelling.save` writes it; None: nothing is written.
+    options : see :class:`LabelOptions`.
+    progress : called with each :class:`Step`.
+    """
+    tell = progress or _silent
+    found = _find(images, options, tell)
+    _check_out(out, options, found.root)
+    if not found.class_counts:
+        raise InvalidInputError(
+            f"none of the {len(found)} images is labelled: `grande label {found.root} --template labels.csv` writes a "
+            "file to fill in, the most useful images first; got no class folders and no CSV with labels"
+        )
+    options = replace(options, extractor=options.extractor or default_extractor())
+    extraction = extract_images(found, options, tell)
+    usable = extraction.images
+    result = _labelled(extraction.features(), usable.labels, usable.files, options, None, tell)
+    return _finished(_with_images(result, extraction, options), out, options, tell)
+
+
+@accepts_old_signature
+def label_features(
+    features: ArrayLike,
+    labels: ArrayLike,
+    *,
+    files: Sequence[str] | None = None,
+    out: Place | None = None,
+    options: LabelOptions = DEFAULT,
+    graph: Any = None,
+    progress: Progress | None = None,
+) -> Labelling:
+    """Label samples whose features you have.
+
+    Parameters
+    ----------
+    features : array of shape (n_samples, n_features).
+    labels : one per sample; ``""``, ``None``, ``NaN`` or ``-1`` for the unlabelled.
+    files : a name for each sample, all different; None: its number.
+    out : folder for the results; None: nothing is written.
+    options : those about images (labels, extractor, weights, workers, store, copy_to) do not matter.
+    graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists instead of neighbours searched.
+    progress : called with each :class:`Step`.
+    """
+    tell = progress or _silent
+    _check_out(out, options)
+    X = np.asarray(features, dtype=np.float32)
+    names = [str(i) for i in range(len(X))] if files is None else [str(file) for file in files]
+    if len(names) != len(X) or len(set(names)) != len(names):
+        raise InvalidInputError(
+            f"files must be one name per sample, all different: {len(X)} samples; "
+            f"got {len(names)} names, {len(set(names))} of them different"
+        )
+    result = _labelled(X, labels, names, options, graph, tell)
+    return _finished(replace(result, settings=_settings(result, options, {})), out, options, tell)
+
+
+def reuse(
+    earlier: Place,
+    images: Place | ImageSet,
+    out: Place | None = None,
+    options: LabelOptions = DEFAULT,
+    progress: Progress | None = None,
+) -> Labelling:
+    """Label new images with the model of an earlier result; nothing is trained.
+
+    Parameters
+    ----------
+    earlier : the folder that an earlier run wrote.
+    images, out, progress : as for :func:`label_images`; labels of these images are not used.
+    options : the settings of the model are those of the earlier run.
+    """
+    tell = progress or _silent
+    found = _find(images, options, tell)
+    _check_out(out, options, found.root, Path(earlier))
+    settings = read_settings(Path(earlier))
+    if settings.get("extractor") is None:
+        raise InvalidInputError(
+            f"the earlier run labelled features, so no network can make those of images; got {earlier}"
+        )
+    clf = GrandeClassifier.load(Path(earlier) / "model").set_params(device=options.device)
+    options = replace(options, extractor=str(settings["extractor"]))
+    if load_extractor(options.extractor, options.weights).identity != settings.get("weights"):
+        raise InvalidInputError(
+            f"the earlier run used other weights of {options.extractor}: pass the same --weights as then; "
+            f"got {options.weights or 'none'}"
+        )
+    extraction = extract_images(found, options, tell)
+    calibration = Calibration(settings["temperature"], settings["offset"])
+    result = assess_new(extraction.features(), extraction.images.files, clf, calibration)
+    return _finished(_with_images(result, extraction, options), out, options, tell)
+
+
+def extract_images(
+    images: Place | ImageSet, options: LabelOptions = DEFAULT, progress: Progress | None = None
+) -> Extraction:
+    """The features of the images of a folder, with the extractor, store and workers of ``options``."""
+    tell = progress or _silent
+    found = _find(images, options, tell)
+    name = options.extractor or default_extractor()
+
+    extraction = extract_features(
+        found, load_extractor(name, options.weights), store=options.store, device=options.device,
+        workers=options.workers, thumbnails=True, runner=_counted(tell),
+    )  # fmt: skip
+    if not len(extraction.images):
+        raise InvalidInputError(
+            f"none of the {len(found)} files is a readable image; the last problem: "
+            f"got {extraction.images.problems[-1].reason}"
+        )
+    n, known = len(extraction.images), extraction.n_reused
+    tell(Step("extract", message=f"{n} images have features, {known} of them from earlier runs."))
+    return extraction
+
+
+def _counted(tell: Progress) -> Runner:
+    """Extraction on this machine that reports each batch."""
+
+    def run(
+        paths: Sequence[Path], extractor: Extractor, store: FeatureStore, device: str, workers: int | None,
+        thumbnails: bool,
+    ) -> Iterator[Batch]:  # fmt: skip
+        done = 0
+        for batch in run_locally(paths, extractor, store, device, workers, thumbnails):
+            done += len(batch.files)
+            yield batch
+            tell(Step("extract", done, len(paths)))
+
+    return run
+
+
+def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
+    """See :meth:`Labelling.corrected`."""
+    clf = labelling.classifier
+    if clf is None or not any(labelling.given):
+        raise InvalidInputError(
+            "only a labelling whose images trained its model can be corrected: label them with label_images; "
+            f"got {'one without a model' if clf is None else 'one without given labels'}"
+        )
+    row_of = {file: row for row, file in enumerate(labelling.files)}
+    labels = list(labelling.given)
+    for file, label in corrections.items():
+        if file not in row_of:
+            raise InvalidInputError(
+                f"corrections must name files of the labelling, such as {labelling.files[0]!r}; got {file!r}"
+            )
+        labels[row_of[file]] = label.strip()
+    result = assess(clf.refit(labels), labels, labelling.files)
+    kept = {name: getattr(labelling, name) for name in ("root", "problems", "thumbnails")}
+    return replace(result, **kept, settings=labelling.settings | _calibration(result))
+
+
+def _silent(step: Step) -> None:
+    """Nobody wants to know."""
+
+
+def _find(images: Place | ImageSet, options: LabelOptions, tell: Progress) -> ImageSet:
+    if isinstance(images, ImageSet):
+        return images
+    found = find_images(Path(images), None if options.labels is None else Path(options.labels))
+    for note in found.notes:
+        tell(Step("find", message=note))
+    return found
+
+
+def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None:
+    """Refuse, before any work, places that cannot be written."""
+    if out is not None:
+        check_destination(Path(out), sources, options.named_places, overwrite=options.overwrite)
+    elif options.export is not None:
+        raise InvalidInputError(
+            f"an export is written among the results: name a folder for them; got {options.export!r} and no folder"
+        )
+    if options.copy_to is not None:
+        check_copies(options.copy_to)
+
+
+def _labelled(
+    features: NDArray[np.float32],
+    labels: Any,
+    files: Sequence[str],
+    options: LabelOptions,
+    graph: Any,
+    tell: Progress,
+) -> Labelling:
+    ready = options.ready_graph(len(features)) if graph is None else graph
+    tell(Step("train"))
+    clf = options.classifier().fit(features, labels, ready)
+    return assess(clf, labels, files)
+
+
+def _with_images(result: Labelling, extraction: Extraction, options: LabelOptions) -> Labelling:
+    """The labelling with everything that is known about its images."""
+    images = extraction.images
+    network = {"extractor": options.extractor, "weights": extraction.store.identity}
+    return replace(
+        result,
+        root=images.root,
+        problems=images.problems,
+        settings=_settings(result, options, network),
+        thumbnails=lambda rows: extraction.thumbnails(list(rows)),
+    )
+
+
+def _settings(
+    result: Labelling, options: LabelOptions, network: Mapping[str, str | None]
+) -> dict[str, object]:
+    clf = result.classifier
+    assert clf is not None  # just fitted or loaded
+    files = {name: str(getattr(options, name)) for name in ("graph_file", "lists_file")}
+    return {
+        "version": __version__, "extractor": None, "weights": None, **network,
+        "model": clf.problem_.settings.kind.name, "degree": clf.problem_.degree.name, "graph": clf.choice_.graph,
+        "n_neighbors": clf.choice_.n_neighbors, "normalize": clf.choice_.normalize, "sigma": clf.choice_.sigma,
+        "seed": options.seed, **_calibration(result),
+        **{name: file for name, file in files.items() if getattr(options, name) is not None},
+    }  # fmt: skip
+
+
+def _calibration(result: Labelling) -> dict[str, object]:
+    return {"temperature": result.calibration.temperature, "offset": result.calibration.offset}
+
+
+def _finished(result: Labelling, out: Place | None, options: LabelOptions, tell: Progress) -> Labelling:
+    """Write what was asked for."""
+    if out is not None:
+        tell(Step("write"))
+        write_labelling(result, Path(out), overwrite=options.overwrite, export=options.export)
+    if options.copy_to is not None and result.root is not None:
+        copied = copy_to_class_folders(options.copy_to, result, result.root)
+        tell(Step("copy", message=f"{copied} images copied into class folders in {options.copy_to}."))
+    return result

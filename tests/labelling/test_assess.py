@@ -1,0 +1,189 @@
+"""Labels, confidences, runner-ups and flags agree with one another and with what was given."""
+
+import numpy as np
+import pytest
+
+from grande_gnn import GrandeClassifier
+from grande_gnn.internal.validation import encode_labels
+from grande_gnn.labelling.assess import agreement_of_halves, assess, assess_new, half_predictions
+from grande_gnn.labelling.confidence import Calibration
+
+NAMES = np.array(["cat", "dog", "elk"])
+
+
+def classifier(**options):
+    settings = {"n_neighbors": 10, "hidden": 8, "epochs": 60, "lr": 0.02, "device": "cpu", "random_state": 0}
+    return GrandeClassifier(**(settings | options))
+
+
+def labelled(X, given, **options):
+    clf = classifier(**options).fit(X, given)
+    return assess(clf, given, [f"{i}.jpg" for i in range(len(X))]), clf
+
+
+def test_the_runner_up_is_another_label_and_the_margin_the_difference_to_it(groups):
+    X, classes, given = groups()
+    given[0] = "dog"  # a lie
+    result, _ = labelled(X, given)
+    assert result.labels[:30] == given[:30]
+    assert all(a != b for a, b in zip(result.labels, result.runner_up, strict=True))
+    second = result.confidence - result.margin
+    assert ((second >= 0) & (second <= 1)).all()
+    assert (result.margin[30:] >= 0).all()
+    assert np.mean(np.array(result.labels[30:]) == NAMES[classes[30:]]) > 0.9
+
+
+def test_a_lie_is_doubted_and_suspicious(groups):
+    X, _, given = groups()
+    given[0] = "dog"
+    result, _ = labelled(X, given)
+    assert result.confidence[0] < 0.3
+    assert result.margin[0] < 0
+    assert result.runner_up[0] == "cat"
+    assert (0, "cat") in [(s.row, s.label) for s in result.suspicions]
+    assert "suspicious_label" in result.flags()[0]
+
+
+def test_without_held_out_labels_a_given_label_has_its_own_probability(groups):
+    X, _, given = groups()
+    lone = [label if i < 3 else "" for i, label in enumerate(given)]
+    result, clf = labelled(X, lone)
+    assert "label one more image" in result.note
+    assert result.accuracy is None
+    codes = [list(clf.classes_).index(label) for label in lone[:3]]
+    np.testing.assert_allclose(result.confidence[:3], clf.label_distributions_[np.arange(3), codes])
+
+
+@pytest.mark.filterwarnings("ignore:only one class")
+def test_one_class_is_said(groups):
+    X, _, _ = groups()
+    result, _ = labelled(X, ["cat", "cat"] + [""] * (len(X) - 2))
+    assert "another class" in result.note
+    assert set(result.labels) == {"cat"}
+    assert set(result.runner_up) == {""}
+
+
+def test_new_images_far_from_everything_are_flagged(groups):
+    X, classes, given = groups()
+    _, clf = labelled(X, given)
+    near, _, _ = groups(6, 0, seed=1)
+    new = np.concatenate([near, np.full((1, 3), 300, dtype=np.float32)])
+    result = assess_new(new, [str(i) for i in range(7)], clf, Calibration())
+    assert result.out_of_distribution.tolist() == [False] * 6 + [True]
+    assert result.labels[:6] == NAMES[classes[:6]].tolist()
+    assert not result.unreached.any()
+
+
+def test_new_images_beside_an_unreached_group_are_unreached():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)).astype(np.float32)
+    X[40:] += 100  # an island without a label
+    given = ["cat" if i % 2 else "dog" for i in range(20)] + [""] * 40
+    _, clf = labelled(X, given, n_neighbors=5)
+    assert not clf.reached_[40:].any()
+    result = assess_new(np.array([[0, 0], [100, 100]], dtype=np.float32), ["a", "b"], clf, Calibration())
+    assert result.unreached.tolist() == [False, True]
+
+
+def test_a_new_image_far_from_four_images_but_not_from_five_is_not_flagged(groups):
+    """The fifth neighbor decides: a tight group of five new to the model lies far from it, copies of five do not."""
+    X, _, given = groups()
+    lonely = np.full((5, 3), 60, dtype=np.float32) + np.arange(5, dtype=np.float32)[:, None] / 10
+    _, clf = labelled(np.concatenate([X, lonely]), given + [""] * 5)
+    new = lonely[:1] + np.float32(0.01)  # near to five fitted images
+    assert not assess_new(new, ["a"], clf, Calibration()).out_of_distribution.any()
+    _, clf = labelled(np.concatenate([X, lonely[:4]]), given + [""] * 4)
+    assert assess_new(new, ["a"], clf, Calibration()).out_of_distribution.all()  # the fifth neighbor is far
+
+
+def test_labels_of_new_images_are_those_of_predict_and_do_not_depend_on_the_others(groups):
+    X, _, given = groups()
+    _, clf = labelled(X, given)
+    new = X[:4] + np.float32(0.1)
+    together = assess_new(new, list("abcd"), clf, Calibration())
+    assert together.labels == clf.predict(new).tolist()
+    np.testing.assert_allclose(together.confidence, clf.predict_proba(new).max(axis=1), atol=1e-12)
+    for row in range(4):
+        alone = assess_new(new[row : row + 1], ["x"], clf, Calibration())
+        assert alone.labels == together.labels[row : row + 1]
+        np.testing.assert_allclose(alone.confidence, together.confidence[row])
+
+
+def test_new_images_are_calibrated_and_have_neighbors_of_their_own(groups):
+    X, _, given = groups()
+    _, clf = labelled(X, given)
+    new = X[:5] + np.float32(0.1)
+    plain, flat = (assess_new(new, list("abcde"), clf, Calibration(t)) for t in (1.0, 3.0))
+    assert (flat.confidence < plain.confidence).all()
+    assert flat.calibration == Calibration(3.0)
+    assert flat.neighbors.lists(5).shape == (5, 5)
+    assert flat.given == [""] * 5
+
+
+def test_a_fitted_image_asked_again_is_as_reached_as_it_was(groups):
+    X = np.concatenate([groups()[0], 100 + groups(9, 0, seed=1)[0]])
+    _, clf = labelled(X, groups()[2] + [""] * 9, n_neighbors=5)
+    result = assess_new(X, [str(i) for i in range(99)], clf, Calibration())
+    np.testing.assert_array_equal(result.unreached, ~clf.reached_)
+    assert result.unreached[90:].all()
+
+
+def test_a_label_of_blanks_is_none(groups):
+    X, _, given = groups()
+    blank = [label or "  " for label in given]
+    result, expected = labelled(X, blank)[0], labelled(X, given)[0]
+    assert result.labels == expected.labels
+    assert result.given == given
+
+
+@pytest.mark.parametrize("n_labels", [12, 30])
+def test_confidence_is_a_probability(groups, n_labels):
+    X, _, given = groups(known=n_labels)
+    result, _ = labelled(X, given)
+    assert ((result.confidence >= 0) & (result.confidence <= 1)).all()
+    assert result.accuracy.low <= result.accuracy.value <= result.accuracy.high
+
+
+@pytest.mark.parametrize("per_class", [3, 4])
+def test_halves_are_compared_with_all_labels_where_these_are_few(groups, per_class):
+    """From four labels per class on the halves are compared with each other, below with the training from all."""
+    X, _, given = groups(known=3 * per_class, seed=3)
+    X = X / 3 + np.random.default_rng(1).normal(size=X.shape).astype(np.float32)  # hard enough to disagree
+    _, clf = labelled(X, given, epochs=20)
+    codes, _ = encode_labels(given)
+    one, other = half_predictions(clf.problem_, codes)
+    full, unknown = clf.label_distributions_.argmax(axis=1), codes < 0
+    with_each_other = np.mean((one == other)[unknown])
+    with_all = np.mean([(one == full)[unknown], (other == full)[unknown]])
+    assert with_each_other != with_all
+    expected = with_each_other if per_class == 4 else with_all
+    assert agreement_of_halves(clf, codes) == pytest.approx(expected)
+
+
+def test_halves_are_disjoint_and_start_from_different_weights(groups):
+    X, _, given = groups(known=24)
+    _, clf = labelled(X, given)
+    codes, _ = encode_labels(given)
+    seen = []
+
+    class Problem:
+        def train(self, label_sets):
+            seen.extend(label_sets)
+            return clf.problem_.train(seen)
+
+    one, other = half_predictions(Problem(), codes)
+    known = [set(np.flatnonzero(half >= 0)) for half in seen]
+    assert not known[0] & known[1]
+    assert known[0] | known[1] == set(range(24))
+    again = clf.problem_.train(seen)
+    np.testing.assert_array_equal(one, again[0].predictions)
+    np.testing.assert_array_equal(other, again[1].predictions)
+
+
+def test_numbers_are_labels_too(groups):
+    X, classes, given = groups()
+    codes = np.where(np.arange(len(X)) < 30, classes, -1)
+    by_number, by_name = (assess(classifier().fit(X, y), y, given) for y in (codes, given))
+    assert by_number.given == [str(c) if c >= 0 else "" for c in codes]
+    assert [str(NAMES[int(label)]) for label in by_number.labels] == by_name.labels
+    np.testing.assert_array_equal(by_number.confidence, by_name.confidence)

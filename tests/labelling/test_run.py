@@ -1,0 +1,251 @@
+"""What ``grande label`` does, from Python."""
+
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from grande_gnn import Labelling, LabelOptions, label_images
+from grande_gnn.errors import FileFormatError, InvalidInputError
+from grande_gnn.graph import Neighbors, build_graph, ranked_lists
+from grande_gnn.graph.graph_files import save_graph, save_lists
+from grande_gnn.graph.neighbors import BACKENDS
+from grande_gnn.images import find_images
+from grande_gnn.labelling import Step, label_features, reuse
+from grande_gnn.labelling.run import extract_images
+
+OLD = Path(__file__).parents[1] / "data" / "version_0_1" / "labelling"
+AUTO = LabelOptions(extractor="pixels", model="sgc", workers=0, device="cpu")
+FAST = replace(AUTO, graph="knn", n_neighbors=6, normalize="center-l2", sigma=0.2)
+FIXED = LabelOptions(
+    model="sgc", sigma=0.2, graph="knn", n_neighbors=8, normalize="center-l2", device="cpu", seed=5
+)
+
+
+def assert_same(one, other):
+    assert one.files == other.files
+    assert one.labels == other.labels
+    assert one.given == other.given
+    assert one.runner_up == other.runner_up
+    assert one.flags() == other.flags()
+    np.testing.assert_array_equal(one.confidence, other.confidence)
+    np.testing.assert_array_equal(one.margin, other.margin)
+    assert one.accuracy == other.accuracy
+    assert one.class_accuracy == other.class_accuracy
+    assert one.bins == other.bins
+    assert one.calibration == other.calibration
+
+
+def test_three_lines_label_a_folder_and_write_nothing(photos, tmp_path):
+    result = label_images(photos, options=FAST)
+    assert result.labels == [("red", "green", "blue")[int(Path(file).stem) % 3] for file in result.files]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "photos"]
+    assert result.root == photos
+    assert [problem.file for problem in result.problems] == ["broken.jpg"]
+    assert result.settings["extractor"] == "pixels"
+    assert result.settings["graph"] == result.classifier.choice_.graph
+    (thumbnail,) = result.thumbnails([5])
+    assert thumbnail.size == (64, 64)
+    assert result.neighbors is result.classifier.neighbors_
+
+
+def test_the_labels_are_those_of_version_0_1(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    options = LabelOptions(extractor="pixels", model="sgc", n_neighbors=8, workers=0, device="cpu")
+    result, old = label_images(OLD / "photos", options=options), Labelling.load(OLD / "out")
+    assert result.files == old.files
+    assert result.labels == old.labels
+    assert result.flags() == old.flags()
+    np.testing.assert_allclose(result.confidence, old.confidence, atol=1.5e-4)
+    new = reuse(OLD / "out", OLD / "new_photos", options=LabelOptions(workers=0, device="cpu"))
+    assert new.classifier.choice_ == old.classifier.choice_
+    assert len(new.labels) == 6
+
+
+def test_progress_counts_images_and_passes_on_every_sentence(photos, tmp_path):
+    steps = []
+    label_images(photos, tmp_path / "out", FAST, steps.append)
+    counted = [step for step in steps if step.total]
+    assert [step.stage for step in steps if step.stage != "extract"] == ["find", "train", "write"]
+    assert {(step.stage, step.total) for step in counted} == {("extract", 37)}
+    assert [step.done for step in counted] == sorted({step.done for step in counted})
+    assert counted[-1].done == 37
+    messages = [str(step) for step in steps if step.message]
+    assert messages == [
+        "Labels are the names of the class folders.",
+        "36 images have features, 0 of them from earlier runs.",
+    ]
+    steps.clear()
+    extract_images(photos, FAST, steps.append)
+    assert [step.message for step in steps][-1] == "36 images have features, 36 of them from earlier runs."
+
+
+def test_a_step_reads_as_a_line():
+    assert str(Step("extract", 3, 9)) == "extract: 3 of 9"
+    assert str(Step("train")) == "train"
+    assert str(Step("find", message="Found.")) == "Found."
+
+
+def test_images_can_be_found_first(photos):
+    found = find_images(photos)
+    assert_same(label_images(found, options=FAST), label_images(photos, options=FAST))
+
+
+def test_copies_need_no_output_folder_and_exports_do(photos, tmp_path):
+    label_images(photos, options=replace(FAST, copy_to=tmp_path / "sorted"))
+    assert len(list((tmp_path / "sorted").glob("*/*.png"))) == 36
+    with pytest.raises(InvalidInputError, match="name a folder for them; got 'label-studio' and no folder"):
+        label_images(photos, options=replace(FAST, export="label-studio"))
+
+
+def test_neighbors_are_searched_once_for_each_normalization(photos, tmp_path, monkeypatch):
+    """Tuning, graph, outliers, confidence and report share two searches: of raw and of normalized features."""
+    searched = []
+    exact = BACKENDS["exact"]
+    monkeypatch.setitem(BACKENDS, "exact", lambda X, *rest: searched.append(X.tobytes()) or exact(X, *rest))
+    label_images(photos, tmp_path / "out", AUTO)
+    assert len(searched) == len(set(searched)) == 2
+    searched.clear()
+    result = Labelling.load(tmp_path / "out")
+    result.corrected({"12.png": "red"}).neighbors.lists(7)
+    assert not searched
+
+
+# -- features -------------------------------------------------------------------------------------------
+
+
+def test_features_are_labelled_by_number_or_by_name(groups):
+    X, _, given = groups()
+    result = label_features(X, given, options=FIXED)
+    assert result.files == [str(i) for i in range(len(X))]
+    assert result.root is None
+    assert result.thumbnails is None
+    assert result.settings["extractor"] is None
+    named = label_features(X.tolist(), given, files=[f"{i}.jpg" for i in range(len(X))], options=FIXED)
+    assert named.labels == result.labels
+    np.testing.assert_array_equal(named.confidence, result.confidence)
+
+
+@pytest.mark.parametrize("files", [["a"] * 90, [str(i) for i in range(89)]])
+def test_names_must_be_one_per_sample_and_different(groups, files):
+    X, _, given = groups()
+    with pytest.raises(InvalidInputError, match="one name per sample, all different: 90 samples; got"):
+        label_features(X, given, files=files, options=FIXED)
+
+
+@pytest.mark.parametrize("source", ["graph", "lists"])
+def test_a_graph_or_lists_from_a_file_replace_the_search(groups, tmp_path, source):
+    """The graph is the one in the file and nothing about graphs is chosen."""
+    X, _, given = groups()
+    options = {"model": "sgc", "sigma": 0.2, "n_neighbors": 8, "normalize": "none", "device": "cpu"}
+    neighbors = Neighbors(X, device="cpu")
+    if source == "graph":
+        save_graph(tmp_path / "file.npz", build_graph("knn", neighbors, 8))
+        ready = LabelOptions(graph_file=tmp_path / "file.npz", **options)
+    else:
+        save_lists(tmp_path / "file.npz", ranked_lists(X, 8))
+        ready = LabelOptions(lists_file=tmp_path / "file.npz", graph="knn", **options)
+    result = label_features(X, given, options=ready)
+    assert_same(result, label_features(X, given, options=LabelOptions(graph="knn", **options)))
+    assert result.settings[f"{source}_file"] == str(tmp_path / "file.npz")
+    other = label_features(
+        X[:60], given[:60], options=LabelOptions(graph="knn", **options), graph=ranked_lists(X[:60], 8)
+    )
+    assert other.classifier.graph_.n_nodes == 60
+    with pytest.raises(InvalidInputError, match=r"per image that has features: 60 images; got 90"):
+        label_features(X[:60], given[:60], options=ready)
+
+
+def test_with_a_graph_file_only_normalization_and_sigma_are_chosen(groups, tmp_path):
+    X, _, given = groups()
+    graph = build_graph("knn", Neighbors(X, device="cpu"), 8)
+    save_graph(tmp_path / "graph.npz", graph)
+    result = label_features(
+        X, given, options=LabelOptions(model="sgc", device="cpu", graph_file=tmp_path / "graph.npz")
+    )
+    np.testing.assert_array_equal(result.classifier.graph_.indices, graph.indices)
+    assert result.classifier.choice_.graph == "reciprocal"  # the kind for new samples: nothing was chosen
+    assert result.classifier.choice_.n_neighbors == 40
+
+
+# -- reuse ----------------------------------------------------------------------------------------------
+
+
+def test_an_earlier_model_labels_new_images(photos, tmp_path):
+    label_images(photos, tmp_path / "out", FAST)
+    (tmp_path / "new").mkdir()
+    for name, old in {"a": "12.png", "b": "13.png"}.items():
+        pixels = np.array(Image.open(photos / old))
+        Image.fromarray(pixels[::-1]).save(tmp_path / "new" / f"{name}.png")
+    result = reuse(
+        tmp_path / "out", tmp_path / "new", tmp_path / "more", LabelOptions(workers=0, device="cpu")
+    )
+    assert result.labels == ["red", "green"]
+    assert len(result.neighbors) == 2
+    assert Labelling.load(tmp_path / "more").labels == ["red", "green"]
+    assert Labelling.load(tmp_path / "more").neighbors is None  # features of new images are not kept
+    with pytest.raises(InvalidInputError, match=r"can be corrected.*got one without given labels"):
+        result.corrected({"a.png": "blue"})
+
+
+def test_a_folder_without_a_model_or_without_an_extractor_is_refused(groups, photos, tmp_path):
+    with pytest.raises(FileFormatError, match=r"with model/ and settings\.json; got"):
+        reuse(photos, photos, options=FAST)
+    X, _, given = groups()
+    label_features(X, given, out=tmp_path / "out", options=FIXED)
+    with pytest.raises(InvalidInputError, match="labelled features, so no network can make those of images"):
+        reuse(tmp_path / "out", photos, options=FAST)
+
+
+# -- corrections ----------------------------------------------------------------------------------------
+
+
+def test_corrections_give_what_the_same_labels_give_with_the_settings_fixed(groups):
+    X, _, given = groups()
+    first = label_features(X, given, options=LabelOptions(model="sgc", device="cpu", seed=5))
+    corrections = {"0": "dog", "40": "elk", "50": "yak", "51": "yak", "3": "", "4": "  "}
+    labels = list(given)
+    for file, label in corrections.items():
+        labels[int(file)] = label.strip()
+    choice = asdict(first.classifier.choice_)
+    expected = label_features(X, labels, options=LabelOptions(model="sgc", device="cpu", seed=5, **choice))
+    result = first.corrected(corrections)
+    assert_same(result, expected)
+    assert result.labels[50] == "yak"
+    assert result.given[3] == ""
+    assert result.settings == expected.settings
+    assert first.given == given  # the first labelling is as it was
+
+
+def test_corrections_of_a_loaded_labelling_are_the_same(photos, tmp_path):
+    first = label_images(photos, tmp_path / "out", AUTO)
+    corrections = {"12.png": "green", "red/00.png": ""}
+    result, again = first.corrected(corrections), Labelling.load(tmp_path / "out").corrected(corrections)
+    assert_same(result, again)
+    assert result.given[result.files.index("12.png")] == "green"
+    assert result.root == photos
+    result.save(tmp_path / "out", overwrite=True)
+    assert Labelling.load(tmp_path / "out").given == result.given
+
+
+def test_corrections_keep_a_graph_from_a_file(groups, tmp_path):
+    X, _, given = groups()
+    save_graph(tmp_path / "graph.npz", build_graph("knn", Neighbors(X, device="cpu"), 12))
+    first = label_features(
+        X, given, options=LabelOptions(model="sgc", device="cpu", graph_file=tmp_path / "graph.npz")
+    )
+    shutil.move(tmp_path / "graph.npz", tmp_path / "elsewhere.npz")
+    result = first.corrected({"40": "elk"})
+    assert result.classifier.graph_ is first.classifier.graph_
+
+
+def test_a_correction_of_an_unknown_file_is_refused(groups):
+    X, _, given = groups()
+    result = label_features(X, given, options=FIXED)
+    with pytest.raises(
+        InvalidInputError, match=r"must name files of the labelling, such as '0'; got 'z\.jpg'$"
+    ):
+        result.corrected({"0": "cat", "z.jpg": "cat"})

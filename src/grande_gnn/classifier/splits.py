@@ -1,9 +1,9 @@
 """Cross-validation for partly labelled samples.
 
 Ordinary splitters put unlabelled samples into test folds, where nothing can be scored.
-:class:`LabelledKFold` splits the labelled samples only, and every unlabelled one always trains (it has no
-label to give, but it belongs to the graph). To keep the *held-out* samples in the graph too, as
-unlabelled ones, give the classifier all samples as its ``context``:
+:class:`LabelledKFold` splits the labelled samples only, and every unlabelled sample is in every training set (it has no
+label, but it belongs to the graph). To keep the *held-out* samples in the graph too, as unlabelled ones, give the
+classifier all samples as its ``context``:
 
 >>> from sklearn.datasets import load_iris
 >>> from sklearn.model_selection import cross_val_score

@@ -60,7 +60,9 @@ def entered_modules(folder: Path) -> list[str]:
         sys.setprofile(None)
         threading.setprofile(None)
     package = Path(grande_gnn.__file__).parent
-    paths = [Path(name) for name in files]
+    paths = [
+        Path(name) for name in files if name.endswith(".py")
+    ]  # compiled templates of Jinja are no modules
     return sorted(path.relative_to(package).as_posix() for path in paths if package in path.parents)
 
 

@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from grande_gnn.degree import degree_centrality
 from grande_gnn.engine import Replica, Settings, train
+from grande_gnn.engine.cpu.backend import Backend
 from grande_gnn.engine.dropout import MaskStream
 from grande_gnn.graph import Graph
 from grande_gnn.propagation import appnp, sgc
@@ -91,6 +92,39 @@ class PlainModel:
 def plain():
     """The plain-torch training."""
     return PlainModel
+
+
+@pytest.fixture
+def built(problem):
+    """Builds replicas of one batch for the CPU."""
+
+    def build(replicas, settings):
+        backend = Backend(torch.device("cpu"), settings)
+        return backend.build(torch.from_numpy(problem.X), problem.graph, replicas, problem.c)
+
+    return build
+
+
+@pytest.fixture
+def assert_gradients_equal(problem, plain, built):
+    """Compares the gradient of every parameter of a batch with autograd of the definitions."""
+
+    def check(replicas, settings):
+        model = built(replicas, settings)
+        model.backward(model.labelled.loss_gradient(model.forward()))
+        for p in model.all_parameters():
+            p.data = p.grad  # so that of_replica selects gradients as it selects parameters
+        for r, replica in enumerate(replicas):
+            expected = plain.start(problem.X, problem.graph, replica, problem.c, settings).gradients()
+            got = model.of_replica(r)
+            assert got.keys() == expected.keys()
+            for name, value in expected.items():
+                scale = value.abs().max().item()
+                np.testing.assert_allclose(
+                    got[name] / scale, value / scale, atol=2e-5, err_msg=f"{name} of {r}"
+                )
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Whole trainings: equal to a plain autograd loop, alone or in any batch, again and again."""
 
 import gc
-import importlib
 import weakref
 from dataclasses import replace
 
@@ -11,13 +10,11 @@ import torch
 
 from grande_gnn.degree import Centrality, Custom, Degree, Grande, degree_centrality
 from grande_gnn.engine import Replica, Settings, train
+from grande_gnn.engine.cpu.backend import Backend
 from grande_gnn.engine.memory import Sizes, predicted_bytes
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.graph import Graph
 
-train_module = importlib.import_module(
-    "grande_gnn.engine.training"
-)  # the package has a function of this name
 CPU = Settings(device="cpu", epochs=30, lr=1e-2, seed=4)
 
 
@@ -132,7 +129,7 @@ def test_different_widths_in_one_call(problem, plain):
 
 @pytest.mark.parametrize("model", ["sgc", "appnp"])
 def test_nothing_of_a_batch_is_alive_when_the_next_is_built(problem, custom_degree, model, monkeypatch):
-    built, build = [], train_module.build_model
+    built, build = [], Backend.build
 
     def watched(*arguments):
         assert all(earlier() is None for earlier in built)
@@ -140,8 +137,8 @@ def test_nothing_of_a_batch_is_alive_when_the_next_is_built(problem, custom_degr
         built.append(weakref.ref(result))
         return result
 
-    monkeypatch.setattr(train_module, "build_model", watched)
-    monkeypatch.setattr(train_module, "replicas_that_fit", lambda *_: 2)
+    monkeypatch.setattr(Backend, "build", watched)
+    monkeypatch.setattr("grande_gnn.engine.training.replicas_that_fit", lambda *_: 2)
     gc.disable()  # memory must come back at once, not when the collector of cycles happens to run
     try:
         run(problem, mixture(problem, custom_degree), replace(CPU, model=model, epochs=2))
@@ -266,7 +263,7 @@ def test_a_class_with_one_label_or_none_is_no_obstacle(problem):
 @pytest.mark.parametrize(
     ("labels", "n_classes", "words"),
     [
-        (np.zeros(39, dtype=int), 3, r"one label code a sample \(40\); got shape \(39,\)"),
+        (np.zeros(39, dtype=int), 3, r"one label code per sample \(40\); got shape \(39,\)"),
         (np.full(40, -1), 3, "at least one labelled sample; got none"),
         (np.full(40, 3), 3, "below n_classes=3; got 3"),
         (np.zeros(40, dtype=int), 0, "n_classes must be an integer of at least 1; got 0"),

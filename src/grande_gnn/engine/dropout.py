@@ -1,7 +1,7 @@
 """Dropout masks that depend on (seed, repetition, layer, epoch) and on nothing else.
 
 Each repetition has its own stream for each layer shape, so a training sees the same masks alone and in
-a batch. One random *bit* decides for p = ½; other probabilities take 16 bits.
+a batch. For p = ½ one random *bit* decides; other probabilities take 16 bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["MaskStream"]
 
 
 class MaskStream:
-    """An endless series of n × width masks of 0 and 1, with probability 1 − p of a 1, on the CPU."""
+    """An endless sequence of n × width masks of 0 and 1 on the CPU; an entry is 1 with probability 1 − p."""
 
     def __init__(self, shape: tuple[int, int], p: float, key: tuple[int, ...]) -> None:
         self.shape, self.p = shape, p

@@ -27,11 +27,11 @@ class LabelledRows:
         self._each = torch.arange(len(targets), device=device)
 
     def gather(self, Z: Tensor) -> Tensor:
-        """The rows of (R, n, c) logits that are labelled."""
+        """The labelled rows of (R, n, c) logits."""
         return Z[self.replica, self.row]
 
     def scatter(self, values: Tensor, out: Tensor) -> Tensor:
-        """Put one row a labelled sample into (R, n, c)."""
+        """Write one row per labelled sample into (R, n, c)."""
         out[self.replica, self.row] = values
         return out
 

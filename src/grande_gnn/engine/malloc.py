@@ -1,7 +1,8 @@
 """Freed memory stays in the process while a training runs on the CPU.
 
-An epoch allocates and frees the same large arrays again and again. glibc's malloc hands such arrays back to the system and
-asks for them anew, and the system clears them page by page: a quarter of an epoch of 100,000 samples (docs/performance.md).
+Every epoch allocates and frees the same large arrays. glibc's malloc returns such arrays to the system and requests
+them again, and the system clears them page by page: a quarter of the time of an epoch of 100,000 samples
+(docs/performance.md).
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from contextlib import contextmanager
 
 __all__ = ["freed_memory_kept"]
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of malloc.h
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # constants of malloc.h
 _TRAINING = 2**30
 _OTHERWISE = 32 * 2**20
-"""What glibc itself comes to, once a program has freed an array of that size."""
+"""The value that glibc itself arrives at once a program has freed an array of that size."""
 
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Keep up to a gibibyte inside, hand back what is free at the end; nothing happens without glibc."""
+    """Keep up to a gibibyte of freed memory inside the block and return it at the end; does nothing without glibc."""
     try:
         libc = ctypes.CDLL(None)
         mallopt, trim = libc.mallopt, libc.malloc_trim
     except (AttributeError, OSError, TypeError):  # macOS, musl, Windows
         yield
         return
-    # Older glibc refuses a threshold above 32 MiB, and setting any ends its own adjustment.
+    # Older versions of glibc refuse a threshold above 32 MiB, and setting any threshold ends its own adjustment.
     if not mallopt(_MMAP_THRESHOLD, _TRAINING):
         mallopt(_MMAP_THRESHOLD, _OTHERWISE)
     mallopt(_TRIM_THRESHOLD, _TRAINING)

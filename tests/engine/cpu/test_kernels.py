@@ -24,10 +24,10 @@ def outputs(n, R=5, c=3):
     return torch.from_numpy(np.random.default_rng(n).normal(size=(n, R, c)).astype(np.float32))
 
 
-def test_neighbour_sum_is_a_product_with_the_adjacency(tiny, kernels_of):
+def test_neighbor_sum_is_a_product_with_the_adjacency(tiny, kernels_of):
     H = outputs(tiny.graph.n_nodes)
     expected = np.einsum("ij,jrc->irc", tiny.dense, H.numpy())
-    np.testing.assert_allclose(kernels_of(tiny.graph).neighbour_sum(H), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(kernels_of(tiny.graph).neighbor_sum(H), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_penalty_and_its_gradient_equal_the_definition(tiny, kernels_of):

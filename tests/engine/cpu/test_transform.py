@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from grande_gnn.engine import Replica, Settings
-from grande_gnn.engine.build import build_model
-from grande_gnn.graph import Graph
+from grande_gnn.engine.cpu.transform import build_head, relu_backward_
 
 REPLICAS = [(0, 0), (0, 1), (0, 1), (1, 0), (3, 2)]  # (repetition, fold), repetitions together
 
@@ -14,13 +13,12 @@ REPLICAS = [(0, 0), (0, 1), (0, 1), (1, 0), (3, 2)]  # (repetition, fold), repet
 @pytest.fixture(params=[16, 1], ids=lambda n: f"run={n}", autouse=True)
 def runs(request, monkeypatch):
     """Replicas of one repetition in one product, or each on its own."""
-    monkeypatch.setattr("grande_gnn.engine.build.LONGEST_RUN", request.param)
+    monkeypatch.setattr("grande_gnn.engine.cpu.transform.LONGEST_RUN", request.param)
 
 
 def build(problem, hidden, settings, keys=REPLICAS):
     replicas = [Replica(problem.labels, 0.2, r, f, hidden) for r, f in keys]
-    graph = Graph.from_edges([0], [1], len(problem.X))
-    return build_model(torch.from_numpy(problem.X), graph, replicas, problem.c, settings).head, replicas
+    return build_head(torch.from_numpy(problem.X), replicas, problem.c, settings), replicas
 
 
 @pytest.mark.parametrize("hidden", [None, 16])
@@ -47,9 +45,12 @@ def test_weights_depend_on_repetition_and_fold_only(problem, hidden):
     assert not np.isclose(weights[0], np.concatenate([a.ravel() for a in other.of_replica(0).values()])).any()
 
 
+@pytest.mark.parametrize("private", [True, False], ids=["torch's", "public"])
 @pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])
 @pytest.mark.parametrize("hidden", [None, 16])
-def test_passes_equal_autograd(problem, plain, hidden, dropout):
+def test_passes_equal_autograd(problem, plain, hidden, dropout, private, monkeypatch):
+    if not private:  # as in a torch without the private function
+        monkeypatch.setattr("grande_gnn.engine.cpu.transform.threshold_backward", None)
     settings = Settings(dropout=dropout, device="cpu")
     head, replicas = build(problem, hidden, settings)
     gradient = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 40, 3)).astype(np.float32))
@@ -57,7 +58,7 @@ def test_passes_equal_autograd(problem, plain, hidden, dropout):
     head.backward(gradient)
     grads = {name: [p.grad for p in group] for name, group in head.parameters.items()}
     clean = head.forward(training=False)
-    head.parameters = grads  # so that of_replica cuts gradients as it cuts parameters
+    head.parameters = grads  # so that of_replica selects gradients as it selects parameters
     for r, replica in enumerate(replicas):
         one = plain.start(problem.X, problem.graph, replica, problem.c, settings)
         H = one.head(training=True)
@@ -66,6 +67,17 @@ def test_passes_equal_autograd(problem, plain, hidden, dropout):
         expected = torch.autograd.grad(H, list(one.parameters.values()), gradient[r].double())
         for name, value in zip(one.parameters, expected, strict=True):
             np.testing.assert_allclose(head.of_replica(r)[name], value, rtol=1e-3, atol=1e-4)
+
+
+def test_the_gradient_of_the_relu_without_private_functions_is_bitwise_the_same(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    output, gradient = torch.randn(50, 7, generator=generator).relu(), torch.randn(50, 7, generator=generator)
+    ours, theirs = gradient.clone(), gradient.clone()
+    relu_backward_(theirs, output)
+    monkeypatch.setattr("grande_gnn.engine.cpu.transform.threshold_backward", None)
+    relu_backward_(ours, output)
+    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(ours, gradient * (output > 0))
 
 
 def test_sgc_has_no_hidden_layer(problem):

@@ -1,1 +1,1 @@
-"""The engine in plain torch: on the CPU, and on any device as the reference."""
+"""The engine in plain torch: the reference, and all that a training on the CPU uses."""

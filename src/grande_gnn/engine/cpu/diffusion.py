@@ -1,44 +1,53 @@
-"""From the head's output to logits and back: degree, then K hops. The reference, in plain torch.
+"""From the head's output to logits and back: the degree, then K hops. The reference, in plain torch.
 
 With P = Â, H⁽ᵏ⁾ = (1 − α)PH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ and G⁽ᵏ⁾ the gradient that arrives at H⁽ᵏ⁾ along the hops, each hop sends
 G⁽ᵏ⁻¹⁾ = (1 − α)PG⁽ᵏ⁾ to H⁽ᵏ⁻¹⁾ and αG⁽ᵏ⁾ to H⁽⁰⁾. As P = diag(d) Ã diag(d), its part of ∂loss/∂(log d) is the row sum of
 G⁽ᵏ⁾ ⊙ (1 − α)PH⁽ᵏ⁻¹⁾ + G⁽ᵏ⁻¹⁾ ⊙ H⁽ᵏ⁻¹⁾, and log d = −½ log δ. The first product is G⁽ᵏ⁾ ⊙ (H⁽ᵏ⁾ − αH⁽⁰⁾), so all hops
-together need only G⁽ᵏ⁾ ⊙ H⁽ᵏ⁾, once for each end of the hops and twice between, less the sum of the αG⁽ᵏ⁾ times H⁽⁰⁾.
+together need only G⁽ᵏ⁾ ⊙ H⁽ᵏ⁾, once for each end of the hops and twice between, minus the sum of the αG⁽ᵏ⁾ times H⁽⁰⁾.
+
+The degree of every replica comes in two kinds: :class:`KernelDegree` computes any mixture of σ's and degree centrality
+with the fast kernels; :class:`FunctionDegree` calls the degree object and lets autograd differentiate it.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from grande_gnn.engine.cpu.degrees import Degree
+from grande_gnn.degree import Degree
 from grande_gnn.engine.cpu.kernels import TorchKernels
 from grande_gnn.engine.loss import LabelledRows
-from grande_gnn.engine.replica import Settings
+from grande_gnn.engine.replica import Replica, Settings
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import Graph
 
-__all__ = ["Flow", "TorchFlow"]
-
-
-class Flow(Protocol):
-    """What a model needs of a diffusion. H, Z and gradients are (R, n, c), whatever their strides."""
-
-    @property
-    def delta(self) -> Tensor: ...  # (R, n): the degree of the last forward pass
-    def forward(self, H: Tensor) -> Tensor: ...
-    def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor: ...
+__all__ = ["FunctionDegree", "KernelDegree", "TorchHops", "sigmas_and_uses"]
 
 
-class TorchFlow:
-    """The diffusion in plain torch, on any device and with any degree; its own arrays are (n, R, c)."""
+class TorchHops:
+    """Degree and K hops in plain torch, on any device and with any degree; its own arrays are (n, R, c)."""
 
-    def __init__(self, degree: Degree, kernels: TorchKernels, settings: Settings) -> None:
-        self.degree, self.kernels = degree, kernels
+    def __init__(
+        self,
+        graph: Graph,
+        replicas: Sequence[Replica],
+        n_classes: int,
+        settings: Settings,
+        device: torch.device,
+    ) -> None:
         self.K, self.alpha = settings.hops, settings.teleport
+        self.kernels = TorchKernels(graph, len(replicas), n_classes, device)
+        self.degree: KernelDegree | FunctionDegree
+        if replicas[0].degree.has_kernel:  # all or none of a batch have one
+            self.degree = KernelDegree(replicas, self.kernels, settings.detach)
+        else:
+            self.degree = FunctionDegree([r.degree for r in replicas], graph, settings.detach)
 
     @property
     def delta(self) -> Tensor:
+        """The degree of the last forward pass, (R, n)."""
         return self._delta.T
 
     def forward(self, H: Tensor) -> Tensor:
@@ -48,7 +57,7 @@ class TorchFlow:
         self._scale = self._delta.rsqrt().unsqueeze(-1)
         self._states = [H]
         for _ in range(self.K):
-            moved = self.kernels.neighbour_sum(self._states[-1] * self._scale)
+            moved = self.kernels.neighbor_sum(self._states[-1] * self._scale)
             moved.mul_(self._scale * (1 - self.alpha))
             self._states.append(moved.add_(H, alpha=self.alpha) if self.alpha else moved)
         return self._states[-1].transpose(0, 1)
@@ -64,7 +73,7 @@ class TorchFlow:
             if returned is not None:
                 returned.add_(G, alpha=self.alpha)
             log_scale.add_(states.pop().mul_(G).sum(-1), alpha=1 if k == self.K else 2)
-            G = self.kernels.neighbour_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
+            G = self.kernels.neighbor_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
         to_head = G if returned is None else returned + G
         if self.K:
             at_start = G if returned is None else G - returned
@@ -73,3 +82,74 @@ class TorchFlow:
         if through_degree is not None:
             to_head += through_degree
         return to_head.transpose(0, 1)
+
+
+def sigmas_and_uses(replicas: Sequence[Replica], device: torch.device) -> tuple[Tensor, Tensor]:
+    """σ of each replica and whether it uses one: 1 for GRaNDe, or 0 for degree centrality, whose σ is arbitrary."""
+    sigmas = [None if r.degree.sigma is None else float(r.degree.sigma) for r in replicas]
+    sigma = torch.tensor([1.0 if value is None else value for value in sigmas], device=device)
+    return sigma, torch.tensor([float(value is not None) for value in sigmas], device=device)
+
+
+class KernelDegree:
+    """|N| + s(σ) for GRaNDe replicas and |N| for degree centrality, in one pass over the edges.
+
+    δ of every node is (n, R), computed from H⁽⁰⁾, which is (n, R, c).
+    """
+
+    def __init__(self, replicas: Sequence[Replica], kernels: TorchKernels, detach: bool) -> None:
+        self.kernels, self.detach = kernels, detach
+        self.sigma, self.uses = sigmas_and_uses(replicas, kernels.device)
+        self.constant = not self.uses.any()
+
+    def forward(self, H: Tensor) -> Tensor:
+        """δ of every node."""
+        if self.constant:
+            return self.kernels.count[:, None].expand(-1, H.shape[1])
+        s, self._saved = self.kernels.penalty(H, self.sigma)
+        return self.kernels.count[:, None] + self.uses * s
+
+    def backward(self, gradient: Tensor) -> Tensor | None:
+        """∂loss/∂H⁽⁰⁾ through the degree; ``None`` where the degree is constant."""
+        if self.constant or self.detach:
+            return None
+        return self.kernels.penalty_gradient(self._saved, self.uses * gradient)
+
+
+class FunctionDegree:
+    """Any degree object, called for one replica after the other and differentiated by autograd."""
+
+    def __init__(self, degrees: Sequence[Degree], graph: Graph, detach: bool) -> None:
+        self.degrees, self.graph, self.detach = degrees, graph, detach
+
+    def forward(self, H: Tensor) -> Tensor:
+        """δ of every node, (n, R)."""
+        n = len(H)
+        self._inputs = [h.clone(memory_format=torch.contiguous_format).requires_grad_() for h in H.unbind(1)]
+        with torch.enable_grad():
+            self._outputs = [f(h, self.graph) for f, h in zip(self.degrees, self._inputs, strict=True)]
+        for degree in self._outputs:
+            right = isinstance(degree, Tensor) and degree.shape == (n,)
+            if not right or not bool((degree > 0).all()):
+                got = (
+                    f"smallest value {degree.min().item():g}"
+                    if right
+                    else f"{type(degree).__name__} {degree}"
+                )
+                raise InvalidInputError(
+                    "a degree function must return one positive number per node, as a tensor of shape "
+                    f"({n},); got {' '.join(got.split())[:80]}"
+                )
+        return torch.stack([degree.detach() for degree in self._outputs], dim=1)
+
+    def backward(self, gradient: Tensor) -> Tensor | None:
+        """∂loss/∂H⁽⁰⁾ through the degree; ``None`` where the degree is constant."""
+        if self.detach or not any(d.requires_grad for d in self._outputs):
+            return None
+        grads = [
+            torch.autograd.grad(d, h, g, allow_unused=True)[0] if d.requires_grad else None
+            for d, h, g in zip(self._outputs, self._inputs, gradient.unbind(1), strict=True)
+        ]
+        return torch.stack(
+            [torch.zeros_like(h) if g is None else g for g, h in zip(grads, self._inputs, strict=True)], dim=1
+        )

@@ -1,9 +1,9 @@
-"""The engine's graph operations in plain torch: the reference every other kernel is tested against.
+"""The engine's graph operations in plain torch: the reference that every other kernel is tested against.
 
-Arrays of nodes are (n, R, c): the R replicas of a node lie side by side, so that one pass over the graph moves
-long rows and serves all replicas. Nothing of size edges × classes is kept.
+Arrays of nodes are (n, R, c): the R replicas of a node are stored side by side, so that one pass over the graph moves
+long rows for all replicas at once. Nothing of size edges × classes is kept.
 
-Each undirected edge {a, b}, a < b, is a *pair*; distances are computed once a pair. Self-loops have
+Each undirected edge {a, b}, a < b, is a *pair*; a distance is computed once per pair. Self-loops have
 distance 0 and penalty 1 and need no arithmetic.
 """
 
@@ -20,16 +20,16 @@ from torch.nn.functional import embedding_bag, pad
 from grande_gnn.degree import LOG_PENALTY_CAP
 from grande_gnn.graph import Graph
 
-__all__ = ["TorchKernels", "numbered_pairs", "penalty_rate"]
+__all__ = ["GATHERED_BYTES", "TorchKernels", "numbered_pairs", "penalty_rate"]
 
 _CHUNK_BYTES = 4 * 2**20
-"""Size of one chunk of pair differences: about what the cache of the cores holds."""
+"""Size of one chunk of pair differences: about what the cores' cache holds."""
 GATHERED_BYTES = 2**28
-"""Size of the edges × classes gathered at once on CUDA, or those of one replica if they are more."""
+"""How much of edges × classes is gathered at once on CUDA, unless one replica needs more."""
 
 
 def numbered_pairs(graph: Graph) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """The pairs (a, b), a < b, sorted, and the number of every entry's pair; one past the pairs for self-loops."""
+    """The pairs (a, b), a < b, sorted, and for every entry of à the number of its pair (n_pairs for self-loops)."""
     rows, cols = graph.rows, graph.indices
     upper, lower = rows < cols, np.flatnonzero(rows > cols)
     pairs = np.stack([rows[upper], cols[upper]], axis=1)
@@ -54,12 +54,12 @@ class TorchKernels:
         )
         self._matrix: tuple[Tensor, Tensor, Tensor] | None = None
 
-    def neighbour_sum(self, H: Tensor) -> Tensor:
+    def neighbor_sum(self, H: Tensor) -> Tensor:
         """ÃH of every replica, (n, R, c); à is symmetric, so this is its own gradient."""
-        return self._sum_over_neighbours(self.columns, H.reshape(self.n, -1)).view(H.shape)
+        return self._sum_over_neighbors(self.columns, H.reshape(self.n, -1)).view(H.shape)
 
     def penalty(self, H: Tensor, sigma: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """s(q) of every node, (n, R), and what its gradient needs: ∂s/∂ρ² of the pairs without the mean, and H."""
+        """s(q) of every node, (n, R), and what the backward pass needs: ∂s/∂ρ² of the pairs without the mean, and H."""
         square = self._squared_distances(H)
         # min ρ = 0 because of the self-loops, so ρ′² = ρ²/max ρ²; no edge at all, or all equal: ρ′ = 0.
         largest = _column_max(square)
@@ -69,20 +69,20 @@ class TorchKernels:
         inverse_kernel = (
             exponent.clamp_max_(LOG_PENALTY_CAP).exp_() if capped is not None else exponent.exp_()
         )
-        s = self._sum_over_neighbours(self.pair_of_entry, pad(inverse_kernel, (0, 0, 0, 1), value=1.0))
+        s = self._sum_over_neighbors(self.pair_of_entry, pad(inverse_kernel, (0, 0, 0, 1), value=1.0))
         slope = inverse_kernel.mul_(rate)
         if capped is not None:
             slope.masked_fill_(capped, 0.0)
         return s.div_(self.count[:, None]), (slope, H)
 
     def penalty_gradient(self, saved: tuple[Tensor, Tensor], gradient: Tensor) -> Tensor:
-        """∂loss/∂H from ∂loss/∂s: with w = ∂loss/∂ρ² of each pair, 2(diag(w1) − w)H, a Laplacian; uses ``saved`` up."""
+        """∂loss/∂H from ∂loss/∂s, which is 2(diag(w1) − w)H, a Laplacian with w = ∂loss/∂ρ²; overwrites ``saved``."""
         slope, H = saved
         share = gradient * (2 / self.count[:, None])
         left, right = self.pairs.unbind(1)
         both_ends = share.index_select(0, left).add_(share.index_select(0, right))
         weight = pad(slope.mul_(both_ends), (0, 0, 0, 1))  # nothing flows along a self-loop
-        total = self._sum_over_neighbours(self.pair_of_entry, weight)
+        total = self._sum_over_neighbors(self.pair_of_entry, weight)
         return torch.mul(total.unsqueeze(-1), H).sub_(self._weighted_sum(weight, H))
 
     def _squared_distances(self, H: Tensor) -> Tensor:
@@ -97,13 +97,15 @@ class TorchKernels:
             torch.sum(difference.square_().view(len(pairs), self.R, self.c), -1, out=out[a : a + chunk])
         return out
 
-    def _sum_over_neighbours(self, members: Tensor, table: Tensor) -> Tensor:
+    def _sum_over_neighbors(self, members: Tensor, table: Tensor) -> Tensor:
         """Σ of ``table[members[e]]`` over the entries e of each row of Ã: the fastest such sum torch has."""
         return embedding_bag(members, table, self.pointers, mode="sum", include_last_offset=True)
 
     def _weighted_sum(self, weight: Tensor, H: Tensor) -> Tensor:
         """Σ_i w(q, i) h_i of every replica for (pairs + 1, R) weights, as (n, R, c)."""
-        if H.is_cuda:  # torch 2.11's CUDA product of such a matrix with several columns was seen to be wrong
+        if (
+            H.is_cuda
+        ):  # in torch 2.11 the CUDA product of such a matrix with several columns gave wrong results
             return self._gathered_sum(weight.index_select(0, self.pair_of_entry), H)
         pointers, columns, places = self._all_replicas()
         side = self.n * self.R
@@ -111,7 +113,7 @@ class TorchKernels:
         return (matrix @ H.view(side, -1)).view(H.shape)
 
     def _gathered_sum(self, values: Tensor, H: Tensor) -> Tensor:
-        """The same by gather and scatter from the (entries, R) weights, a few replicas at a time."""
+        """The same sum by gather and scatter from the (entries, R) weights, a few replicas at a time."""
         rows = torch.repeat_interleave(self.pointers.diff())
         out = torch.zeros_like(H)
         width = max(1, GATHERED_BYTES // (4 * max(1, len(values) * self.c)))
@@ -124,7 +126,7 @@ class TorchKernels:
     def _all_replicas(self) -> tuple[Tensor, Tensor, Tensor]:
         """The matrix in which row (q, r) has the entries (i, r) of all neighbours i of q, in CSR format.
 
-        Row pointers, columns, and where each entry's weight is found in (pairs + 1, R) weights.
+        Returns row pointers, columns, and the place of each entry's weight in the (pairs + 1, R) weights.
         """
         if self._matrix is None:
             degree = self.pointers.diff().repeat_interleave(self.R)
@@ -143,7 +145,7 @@ class TorchKernels:
 
 
 def _column_max(x: Tensor, fold: int = 16) -> Tensor:
-    """The largest of each column, 0 if there are none; rows side by side, because torch is slow on narrow arrays."""
+    """The largest value of each column, at least 0; rows are laid side by side because torch is slow on narrow arrays."""
     whole = len(x) // fold * fold
     beside = x[:whole].view(-1, fold, x.shape[1]).flatten(1)
     parts = [beside.amax(0).view(fold, -1)] if whole else []
@@ -151,15 +153,15 @@ def _column_max(x: Tensor, fold: int = 16) -> Tensor:
 
 
 def penalty_rate(largest: Tensor, sigma: Tensor) -> Tensor:
-    """What turns ρ² into ρ′²/σ: 1/(max ρ² · σ), or 0 where all outputs are equal.
+    """The factor from ρ² to ρ′²/σ: 1/(max ρ² · σ), or 0 where all outputs are equal.
 
-    The bound touches only distances below 10⁻¹¹, and keeps rate · 10¹² within float32.
+    The bound matters only for distances below 10⁻¹¹, and keeps rate · 10¹² within float32.
     """
     return torch.where(largest > 0, 1 / (largest * sigma), 0.0).clamp_max(1e24)
 
 
 def _quiet_csr(pointers: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A CSR tensor without torch's once-a-process notice that the layout is in beta."""
+    """A CSR tensor without torch's warning that the layout is in beta."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(pointers, columns, values, shape, check_invariants=False)

@@ -1,16 +1,15 @@
 """The heads of R replicas side by side: one linear layer, or two with a ReLU between.
 
 X·[W₁ … W_R] is one large matrix product instead of R small ones. Replicas of one repetition share
-their dropout masks, so a *run* of such replicas is one product. Forward and backward are written out: both
-are a few lines, nothing is kept that is not needed, and of the large arrays only the masks are made anew in an epoch.
+their dropout masks, so a *run* of such replicas is one product. Forward and backward pass are written out: both
+are a few lines, nothing is kept that is not needed, and the masks are the only large arrays allocated in an epoch.
 
-Shapes: n samples, d features, h hidden, c classes; outputs and their gradients are (R, n, c).
+Shapes: n samples, d features, h hidden units, c classes; outputs and their gradients are (R, n, c).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,51 +17,48 @@ import torch
 from torch import Tensor
 
 from grande_gnn.engine.dropout import MaskStream
+from grande_gnn.engine.initial import Weights, initial_weights
 from grande_gnn.engine.replica import Replica, Settings
 
-__all__ = ["Head", "Inputs", "LinearHead", "MLPHead", "Run", "initial_weights", "runs_of"]
+__all__ = [
+    "LONGEST_RUN",
+    "Head",
+    "Inputs",
+    "LinearHead",
+    "MLPHead",
+    "Run",
+    "build_head",
+    "relu_backward_",
+    "runs_of",
+]
 
 LONGEST_RUN = 16
-"""Replicas in one run of the hidden layer in plain torch: wide enough for the product, small enough for the CPU's cache."""
+"""Replicas in one run of the hidden layer: enough for a wide product, few enough for the CPU's cache."""
 
 
-def initial_uniform(shape: tuple[int, ...], fan_in: int, rng: np.random.Generator) -> np.ndarray:
-    """U(−1/√fan_in, 1/√fan_in), the law of ``torch.nn.Linear`` for weights and biases."""
-    bound = np.float32(1 / np.sqrt(fan_in))
-    values = rng.random(shape, dtype=np.float32)
-    values *= 2 * bound
-    values -= bound
-    return values
+def _threshold_backward() -> Callable[..., Tensor] | None:
+    """torch's own in-place gradient of the ReLU, which it does not promise to keep."""
+    try:
+        return torch.ops.aten.threshold_backward.grad_input
+    except AttributeError:
+        return None
 
 
-Weights = dict[str, np.ndarray]
+threshold_backward = _threshold_backward()
+"""``None`` in a torch that does not have it; :func:`relu_backward_` then uses public functions, which need a mask."""
 
 
-def initial_weights(
-    replicas: Sequence[Replica], layers: Sequence[tuple[str, int, int]], settings: Settings
-) -> list[Weights]:
-    """Weights and biases of the layers (suffix, inputs, outputs) of each replica.
-
-    They depend on (seed, repetition, fold) alone, so replicas that differ in σ share one draw.
-    """
-
-    def draw(key: tuple[int, int]) -> Weights:
-        rng = np.random.default_rng([settings.seed, *key])
-        weights = {}
-        for suffix, fan_in, width in layers:
-            weights[f"weight{suffix}"] = initial_uniform((fan_in, width), fan_in, rng)
-            weights[f"bias{suffix}"] = initial_uniform((width,), fan_in, rng)
-        return weights
-
-    keys = list({(r.repetition, r.fold) for r in replicas})
-    with ThreadPoolExecutor() as threads:  # numpy draws without holding Python's lock
-        drawn = dict(zip(keys, threads.map(draw, keys), strict=True))
-    return [drawn[r.repetition, r.fold] for r in replicas]
+def relu_backward_(gradient: Tensor, output: Tensor) -> None:
+    """Set the gradient to 0 in place where the ReLU's output is 0."""
+    if threshold_backward is None:
+        gradient.masked_fill_(output <= 0, 0.0)
+    else:
+        threshold_backward(gradient, output, 0, grad_input=gradient)
 
 
 @dataclass(frozen=True)
 class Run:
-    """Consecutive replicas of one repetition."""
+    """Consecutive replicas of one repetition, trained by one matrix product."""
 
     replicas: slice
     repetition: int
@@ -83,7 +79,7 @@ def runs_of(replicas: Sequence[Replica], settings: Settings, longest: int) -> li
 
 
 class Inputs:
-    """The features; in training each repetition's copy is masked anew every epoch."""
+    """The features; in training each repetition has a copy with a new dropout mask every epoch."""
 
     def __init__(self, X: Tensor, runs: Sequence[Run], settings: Settings) -> None:
         self.X, self.drop = X, settings.drop
@@ -96,7 +92,7 @@ class Inputs:
             self.masked = {r: torch.empty_like(X) for r in repetitions}
 
     def draw(self, training: bool) -> None:
-        """Choose the inputs of this pass: fresh masks when training, the features as they are otherwise."""
+        """Choose the inputs of this pass: with new masks in training, the features as they are otherwise."""
         self.training = training and bool(self.drop)
         if self.training:
             for r, mask in self.masks.items():
@@ -107,7 +103,7 @@ class Inputs:
 
 
 class Head:
-    """Common part: runs of replicas, inputs, parameters as plain tensors side by side."""
+    """What both heads share: runs of replicas, inputs, parameters as plain tensors side by side."""
 
     parameters: dict[str, list[Tensor]]
 
@@ -117,29 +113,29 @@ class Head:
         self.device = inputs.X.device
 
     def all_parameters(self) -> list[Tensor]:
-        """Every parameter tensor, for the optimiser."""
+        """Every parameter tensor, for the optimizer."""
         return [p for group in self.parameters.values() for p in group]
 
     def _stack(self, drawn: Sequence[Weights], name: str) -> Tensor:
-        """One parameter of several replicas as (R, …); what they share is sent to the device once."""
+        """One parameter of several replicas as (R, …); arrays that they share are sent to the device once."""
         distinct = {id(w): w for w in drawn}
         sent = {key: torch.from_numpy(w[name]).to(self.device) for key, w in distinct.items()}
         return torch.stack([sent[id(w)] for w in drawn])
 
     def _side_by_side(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:
-        """The replicas' (…, m) arrays side by side, for each run one (…, R·m), with room for the gradient."""
+        """The replicas' (…, m) arrays side by side, one (…, R·m) per run, with memory for the gradient."""
         return [
             _with_gradient(self._stack(drawn[run.replicas], name).movedim(0, -2).flatten(-2).contiguous())
             for run in self.runs
         ]
 
     def _below_each_other(self, drawn: Sequence[Weights], name: str) -> list[Tensor]:
-        """The replicas' (d, m) arrays turned and below each other, for each run one (R·m, d), with room for the gradient."""
+        """The replicas' (d, m) arrays, transposed and stacked, one (R·m, d) per run, with memory for the gradient."""
         stacks = [self._stack(drawn[run.replicas], name) for run in self.runs]
         return [_with_gradient(stack.transpose(1, 2).flatten(0, 1).contiguous()) for stack in stacks]
 
     def _place(self, r: int, width: int) -> tuple[int, slice]:
-        """The run of replica r, and its part of the run's parameters."""
+        """The run of replica r, and its columns or rows in the run's parameters."""
         i = next(i for i, run in enumerate(self.runs) if r < run.replicas.stop)
         start = (r - self.runs[i].replicas.start) * width
         return i, slice(start, start + width)
@@ -158,6 +154,7 @@ class Head:
 
 
 def _with_gradient(parameter: Tensor) -> Tensor:
+    """The parameter with memory for its gradient."""
     parameter.grad = torch.empty_like(parameter)
     return parameter
 
@@ -174,7 +171,7 @@ class LinearHead(Head):
             "weight": self._below_each_other(drawn, "weight"),
             "bias": self._side_by_side(drawn, "bias"),
         }
-        # A product is a sixth faster on the CPU if the rows of its result begin at multiples of 64 bytes.
+        # On the CPU the product is a sixth faster if the rows of its result begin at multiples of 64 bytes.
         width = len(replicas) * c
         stride = -(-width // 16) * 16 if self.device.type == "cpu" else width
         self._out = torch.empty(self.n, stride, device=self.device)[:, :width].unflatten(1, (-1, c))
@@ -213,7 +210,7 @@ class MLPHead(Head):
         self._prepare(len(replicas), settings)
 
     def _prepare(self, n_replicas: int, settings: Settings) -> None:
-        """Allocate what this device's forward and backward need."""
+        """Allocate the arrays of the forward and backward pass on this device."""
         self._hidden = [torch.empty(self.n, len(run) * self.h, device=self.device) for run in self.runs]
         self._out = torch.empty(n_replicas, self.n, self.c, device=self.device)
         self._back = torch.empty(self.n, max(map(len, self.runs)) * self.h, device=self.device)
@@ -243,7 +240,9 @@ class MLPHead(Head):
         return self._out
 
     def backward(self, gradient: Tensor) -> None:
-        gradient = gradient.contiguous()  # so that a replica's sums do not depend on its place in the batch
+        gradient = (
+            gradient.contiguous()
+        )  # so that the sums of a replica do not depend on its place in the batch
         weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
         assert weight2.grad is not None  # allocated with the parameter
         torch.sum(gradient, 1, keepdim=True, out=bias2.grad)
@@ -253,13 +252,13 @@ class MLPHead(Head):
             back = self._back[:, : len(run) * self.h]
             outwards = weight2[run.replicas].transpose(1, 2) / (1 - self.drop)
             torch.bmm(g, outwards, out=back.unflatten(1, (-1, self.h)).transpose(0, 1))
-            # A hidden value is 0 where the ReLU or the dropout cut it: there the gradient is cut too.
-            torch.ops.aten.threshold_backward.grad_input(back, self._hidden[i], 0, grad_input=back)
+            # A hidden value is 0 where the ReLU or the dropout made it so: there the gradient is 0 too.
+            relu_backward_(back, self._hidden[i])
             torch.mm(self.inputs[run.repetition].T, back, out=self.parameters["weight1"][i].grad)
             torch.sum(back, 0, out=self.parameters["bias1"][i].grad)
 
     def _weight1_of(self, run: int, part: slice) -> Tensor:
-        """(d, h), of the replica with this part of its run."""
+        """W₁ (d, h) of the replica with this part of its run."""
         return self.parameters["weight1"][run][:, part]
 
     def of_replica(self, r: int) -> dict[str, np.ndarray]:
@@ -270,3 +269,13 @@ class MLPHead(Head):
             "weight2": self.parameters["weight2"][0][r].cpu().numpy(),
             "bias2": self.parameters["bias2"][0][r, 0].cpu().numpy(),
         }
+
+
+def build_head(X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings) -> Head:
+    """The head of a batch: one layer for a model without a hidden layer or ``hidden=None``, otherwise two."""
+    hidden = replicas[0].width(settings)
+    if hidden is None:
+        runs = runs_of(replicas, settings, len(replicas))
+        return LinearHead(Inputs(X, runs, settings), runs, replicas, n_classes, settings)
+    runs = runs_of(replicas, settings, LONGEST_RUN)
+    return MLPHead(Inputs(X, runs, settings), runs, replicas, n_classes, hidden, settings)

@@ -1,4 +1,4 @@
-"""Adam in one pass over each parameter, which may also keep a copy of it in half precision up to date."""
+"""Adam in one pass over each parameter, which can also update a copy of it in half precision."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Trained(NamedTuple):
 
 
 class TritonAdam:
-    """One kernel a parameter; the count of steps is on the device, so that an epoch can be replayed."""
+    """One kernel per parameter; the number of steps is on the device, so that an epoch can be replayed."""
 
     def __init__(self, trained: Sequence[Trained], settings: Settings) -> None:
         self.trained, self.settings = trained, settings

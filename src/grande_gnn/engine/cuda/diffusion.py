@@ -1,8 +1,9 @@
-"""The diffusion of all replicas on CUDA: the same as :class:`~grande_gnn.engine.cpu.diffusion.TorchFlow`, fused."""
+"""The diffusion of all replicas on CUDA: the same as :class:`~grande_gnn.engine.cpu.diffusion.TorchHops`, fused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -10,21 +11,22 @@ import triton
 from torch import Tensor
 
 from grande_gnn.degree import LOG_PENALTY_CAP
-from grande_gnn.engine.cpu.degrees import sigmas_and_uses
+from grande_gnn.engine.cpu.diffusion import sigmas_and_uses
 from grande_gnn.engine.cpu.kernels import numbered_pairs, penalty_rate
+from grande_gnn.engine.cuda.adam import Trained, TritonAdam
 from grande_gnn.engine.cuda.kernels import graph_kernels as kernels
 from grande_gnn.engine.loss import LabelledRows
 from grande_gnn.engine.replica import Replica, Settings
+from grande_gnn.engine.trainable import Diffusion, Head
 from grande_gnn.graph import Graph
 
-__all__ = ["TritonFlow"]
-
+__all__ = ["TritonDiffusion", "TritonHops"]
 
 _AT_ONCE = 4
 """Neighbours read together, so that their loads overlap."""
 
 
-class TritonFlow:
+class TritonHops:
     """Degree and K ≥ 1 hops; all large arrays are allocated here, once."""
 
     def __init__(
@@ -71,7 +73,7 @@ class TritonFlow:
         return self._delta.T
 
     def _columns(self) -> tuple[tuple[int, int], dict[str, int]]:
-        """Grid and block of the kernels over (n, R·c): 128 columns a warp, so that sums stay inside a thread."""
+        """Grid and block of the kernels over (n, R·c): 128 columns per warp, so that sums stay inside a thread."""
         warps = 4 if self.R * self.c >= 512 else 2 if self.R * self.c >= 256 else 1
         block = 128 * warps
         return (self.n, triton.cdiv(self.R * self.c, block)), {
@@ -155,3 +157,29 @@ class TritonFlow:
             self.H, self.rho, self.to_head, self.indptr, self.indices, self.entry_pair,
             self.R * self.c, self.R, self.c, NB=_AT_ONCE, **columns,
         )  # fmt: skip
+
+
+class TrainedHead(Head, Protocol):
+    """A head on CUDA, whose parameters say how the optimizer updates them."""
+
+    def trained(self) -> list[Trained]: ...
+
+
+class TritonDiffusion(Diffusion):
+    """All gradients are ``scale`` times too large until the optimizer divides them by it (half precision needs that)."""
+
+    capturable = True
+    head: TrainedHead
+
+    def __init__(self, head: TrainedHead, hops: TritonHops, labelled: LabelledRows, scale: float) -> None:
+        super().__init__(head, hops, labelled)
+        self.scale = scale
+
+    def backward(self, gradient: Tensor) -> None:
+        """Backpropagate the scaled gradient through the hops and the head."""
+        super().backward(gradient if self.scale == 1 else gradient * self.scale)
+
+    def optimizer(self, settings: Settings) -> TritonAdam:
+        """Adam over all parameters, which undoes the scale."""
+        trained = self.head.trained()
+        return TritonAdam([t._replace(scale=t.scale * self.scale) for t in trained], settings)

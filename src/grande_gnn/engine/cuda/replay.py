@@ -13,16 +13,16 @@ __all__ = ["LaunchFree", "OneBehind"]
 
 @cache
 def _stream(device: int) -> torch.cuda.Stream:
-    """The stream of all recordings: the matrix library keeps a workspace for every stream that it has ever seen."""
+    """The stream of all recordings: the matrix library keeps a workspace for every stream that has ever used it."""
     return torch.cuda.Stream(device)
 
 
 _recording = Lock()
-"""What another thread starts on the stream while it records would be recorded too."""
+"""Work that another thread starts on the stream during a recording would be recorded too."""
 
 
 class LaunchFree:
-    """Call it once an epoch: the first epochs run as they are (kernels compile), then a recording is replayed."""
+    """Call it once per epoch: the first epochs run as they are (kernels compile), then a recording is replayed."""
 
     def __init__(self, epoch: Callable[[], None], warm_up: int = 2) -> None:
         self.epoch, self.warm_up = epoch, warm_up
@@ -49,19 +49,16 @@ class LaunchFree:
 
 
 class OneBehind:
-    """Waits on CUDA for what was started before the last call, so that what is said to be done is nearly so.
+    """Synchronizes with the previous epoch, so that reported progress lags the GPU by at most one epoch.
 
-    Waiting for everything would leave the device idle until the next epoch is started.
+    Synchronizing with the current epoch would leave the GPU idle until the next one is started.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        self.on_cuda = device.type == "cuda"
+    def __init__(self) -> None:
         self.last: torch.cuda.Event | None = None
 
     def wait(self) -> None:
-        """Mark this moment, and return when the moment marked before is reached."""
-        if not self.on_cuda:
-            return
+        """Mark this moment, and return when the GPU has reached the moment marked before."""
         before, self.last = self.last, torch.cuda.Event()
         self.last.record()
         if before is not None:

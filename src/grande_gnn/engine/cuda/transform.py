@@ -1,4 +1,4 @@
-"""The heads on CUDA: masks drawn on the device, the second layer fused with the first's activation."""
+"""The heads on CUDA: masks are drawn on the device, the second layer is fused with the activation of the first."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ import torch
 import triton
 from torch import Tensor
 
-from grande_gnn.engine.cpu.transform import Inputs, LinearHead, MLPHead, Run, Weights
+from grande_gnn.engine.cpu.transform import Inputs, LinearHead, MLPHead, Run, runs_of
 from grande_gnn.engine.cuda.adam import Trained
 from grande_gnn.engine.cuda.kernels import transform_kernels as kernels
+from grande_gnn.engine.initial import Weights
 from grande_gnn.engine.replica import Replica, Settings
 
-__all__ = ["CudaInputs", "TritonLinearHead", "TritonMLPHead"]
+__all__ = ["CudaInputs", "TritonLinearHead", "TritonMLPHead", "build_head"]
 
 _BLOCK = 1024
 _FEW_CLASSES = 64
-"""Up to so many, one kernel goes back through the second layer, all classes of a tile in its registers; beyond, two."""
+"""With up to this many classes one fused kernel does the second layer's backward pass, keeping a tile's classes in
+registers; with more, two kernels do."""
 _HIDDEN_BLOCKS = {"BN": 64, "BH": 128, "BC": 32, "num_warps": 4, "num_stages": 1}
-"""One stage here and below: loading tiles ahead takes shared memory from other programs, which hide the waiting better."""
+"""One stage here and below: prefetching tiles takes shared memory from other programs, which hide the latency better."""
 _ALIGN = 32
-"""Samples are padded to a multiple of this, so that every row of the hidden layer starts aligned."""
+"""Samples are padded to a multiple of this, so that every row of the hidden layer is aligned."""
 
 
 def mask_key(*parts: int) -> int:
-    """A kernel's key from (seed, repetition, layer, width), as on the CPU."""
+    """The key of a kernel's random numbers, from (seed, repetition, layer, width) as on the CPU."""
     return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)
 
 
 def product(left: Tensor, right: Tensor, out: Tensor) -> None:
-    """out = left·right; halves may give floats, and are summed as floats in any case."""
+    """out = left·right; a product of halves may be float32, and is summed in float32 in any case."""
     if left.dtype == out.dtype:
         torch.mm(left, right, out=out)
     elif left.is_cuda:
@@ -44,8 +46,8 @@ def product(left: Tensor, right: Tensor, out: Tensor) -> None:
 class CudaInputs(Inputs):
     """The features and their transpose, padded with zero rows, and masked by a kernel when training.
 
-    The epoch is a counter on the device, so that a recorded graph can replay it. With ``half`` they are float16, times
-    the power of two ``scale`` that brings the largest near 1.
+    The epoch is a counter on the device, so that a recorded graph can replay it. With ``half`` the features are float16,
+    multiplied by the power of two ``scale`` that brings the largest near 1.
     """
 
     def __init__(self, X: Tensor, runs: Sequence[Run], settings: Settings, half: bool = False) -> None:
@@ -63,8 +65,8 @@ class CudaInputs(Inputs):
         repetitions = sorted({run.repetition for run in runs}) if self.drop else []
         self.keys = {r: mask_key(settings.seed, r, 0, self.d) for r in repetitions}
         self.masked = {r: torch.zeros_like(padded) for r in repetitions}
-        self.turned = {r: X.new_zeros(self.d, self.stride, dtype=self.dtype) for r in repetitions}
-        self._plain_turned = None if self.drop else padded.T.contiguous()
+        self.transposes = {r: X.new_zeros(self.d, self.stride, dtype=self.dtype) for r in repetitions}
+        self._plain_transposed = None if self.drop else padded.T.contiguous()
 
     def draw(self, training: bool) -> None:
         self.training = training and bool(self.drop)
@@ -73,7 +75,7 @@ class CudaInputs(Inputs):
             grid = (triton.cdiv(self.n, 32), triton.cdiv(self.d, 64))
             for r, key in self.keys.items():
                 kernels.mask_inputs[grid](
-                    self.X, self.masked[r], self.turned[r], self.step, key, self.n, self.d, self.stride, self.drop,
+                    self.X, self.masked[r], self.transposes[r], self.step, key, self.n, self.d, self.stride, self.drop,
                     self.scale / (1 - self.drop), BN=32, BD=64,
                 )  # fmt: skip
 
@@ -85,12 +87,12 @@ class CudaInputs(Inputs):
         return self.masked[repetition] if self.training else self._plain
 
     def transposed(self, repetition: int) -> Tensor:
-        """(d, padded n), of a pass in training."""
-        return self.turned[repetition] if self._plain_turned is None else self._plain_turned
+        """(d, padded n), in a training pass."""
+        return self.transposes[repetition] if self._plain_transposed is None else self._plain_transposed
 
 
 class TritonLinearHead(LinearHead):
-    """One layer; the gradient is turned, so that the weights' product has both inner dimensions contiguous."""
+    """One layer; the gradient is transposed, so that the product for the weights has contiguous inner dimensions."""
 
     inputs: CudaInputs
 
@@ -98,18 +100,22 @@ class TritonLinearHead(LinearHead):
         self, inputs: CudaInputs, runs: list[Run], replicas: Sequence[Replica], c: int, settings: Settings
     ) -> None:
         super().__init__(inputs, runs, replicas, c, settings)
-        self._turned = torch.zeros(len(replicas) * c, inputs.stride, device=self.device)
+        self._transposed = torch.zeros(len(replicas) * c, inputs.stride, device=self.device)
 
     def backward(self, gradient: Tensor) -> None:
         g = gradient.transpose(0, 1).contiguous().flatten(1)
         width = g.shape[1]
         kernels.turn[(triton.cdiv(self.n, 64), triton.cdiv(width, 64))](
-            g, self._turned, self.n, width, self.inputs.stride, BN=64, BW=64
+            g, self._transposed, self.n, width, self.inputs.stride, BN=64, BW=64
         )
         for run, W, b in zip(self.runs, self.parameters["weight"], self.parameters["bias"], strict=True):
-            part = self._turned[run.replicas.start * self.c : run.replicas.stop * self.c]
+            part = self._transposed[run.replicas.start * self.c : run.replicas.stop * self.c]
             torch.mm(part, self.inputs.transposed(run.repetition).T, out=W.grad)
             torch.sum(part, 1, out=b.grad)
+
+    def trained(self) -> list[Trained]:
+        """The parameters for the optimizer."""
+        return [Trained(parameter) for parameter in self.all_parameters()]
 
 
 class TritonMLPHead(MLPHead):
@@ -147,7 +153,7 @@ class TritonMLPHead(MLPHead):
         else:
             rows = 64 if BC == 128 else 32
             self._blocks = {"BN": rows, "BH": 128, "BC": BC, "num_warps": 8, "num_stages": 1}
-        # Enough programs to fill the device; the parts are summed afterwards.
+        # Enough programs to fill the device; their partial sums are added afterwards.
         longest = max(map(len, self.runs))
         self._tiles = triton.cdiv(self.h, self._blocks["BH"]) * triton.cdiv(self.c, BC)
         self._splits = max(1, min(triton.cdiv(self.n, 256), triton.cdiv(2048, self._tiles * longest)))
@@ -190,11 +196,11 @@ class TritonMLPHead(MLPHead):
             self._second_layer_backward(i, run, g)
             torch.sum(self._part_W2[:, : len(run)], 0, out=weight2.grad[run.replicas])
             torch.sum(self._part_b1[:, : len(run)].flatten(1), 0, out=self.parameters["bias1"][i].grad)
-            turned = self.inputs.transposed(run.repetition)
-            product(self._hidden[i], turned.T, self._gradient(i))
+            inputs = self.inputs.transposed(run.repetition)
+            product(self._hidden[i], inputs.T, self._gradient(i))
 
     def _second_layer_backward(self, i: int, run: Run, g: Tensor) -> None:
-        """Fill the parts of the gradients of W₂ and b₁, and put the hidden layer's gradient in its place."""
+        """Fill the partial gradients of W₂ and b₁, and overwrite the hidden layer with its gradient."""
         layer = (self._hidden[i], self.parameters["bias1"][i], self._mask(run))
         weight2 = self.parameters["weight2"][0]
         longest = self._part_b1.shape[1]
@@ -232,7 +238,7 @@ class TritonMLPHead(MLPHead):
         return gradient
 
     def trained(self) -> list[Trained]:
-        """The parameters, for the optimiser: W₁'s gradient has the scale of the inputs."""
+        """The parameters for the optimizer; the gradient of W₁ has the scale of the inputs."""
         half = self.inputs.dtype == torch.float16
         first = [
             Trained(weight, self.inputs.scale, copy if half else None)
@@ -243,3 +249,15 @@ class TritonMLPHead(MLPHead):
 
     def _weight1_of(self, run: int, part: slice) -> Tensor:
         return self.parameters["weight1"][run][part].T.contiguous()
+
+
+def build_head(
+    X: Tensor, replicas: Sequence[Replica], n_classes: int, settings: Settings
+) -> TritonLinearHead | TritonMLPHead:
+    """The head of a batch: one layer for a model without a hidden layer or ``hidden=None``, otherwise two."""
+    runs = runs_of(replicas, settings, len(replicas))
+    hidden = replicas[0].width(settings)
+    if hidden is None:
+        return TritonLinearHead(CudaInputs(X, runs, settings), runs, replicas, n_classes, settings)
+    inputs = CudaInputs(X, runs, settings, half=settings.precision == "half")
+    return TritonMLPHead(inputs, runs, replicas, n_classes, hidden, settings)

@@ -1,3 +1,5 @@
+"""``grande extract``: a features file from a folder, and one sentence for what does not work."""
+
 from __future__ import annotations
 
 import subprocess
@@ -10,6 +12,8 @@ from click.testing import CliRunner
 from PIL import Image
 
 from grande_gnn.cli import main
+from grande_gnn.cli.extract import image_bar
+from grande_gnn.images.networks import DEFAULT, EXTRACTORS
 
 
 @pytest.fixture
@@ -72,7 +76,7 @@ def test_progress_shows_images_per_second(pictures: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere", "-o", "f.npz"], "no such path"),
+        (["nowhere", "-o", "f.npz"], "does not exist"),
         ([".", "-o", "f.npz", "--labels", "no.csv"], "no.csv"),
         ([".", "-o", "f.npz", "--extractor", "pixels", "--weights", "w.pth"], "has no weights"),
         ([".", "-o", "f.npz", "--extractor", "lite0", "--weights", "w.pth"], "w.pth"),
@@ -90,6 +94,26 @@ def test_errors_are_one_sentence(
     assert code != 0
     assert message in text
     assert "Traceback" not in text
+
+
+def test_help_lists_the_extractors_of_the_registry() -> None:
+    words = " ".join(CliRunner().invoke(main, ["extract", "--help"]).output.split())
+    assert f"{', '.join(EXTRACTORS)} or a timm model [default: {DEFAULT}]" in words
+
+
+def test_the_bar_closes_when_the_work_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> None:
+        with image_bar() as report:
+            report(0, 10)
+            report(3, 10)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        work()
+    assert "3/10" in capsys.readouterr().err
+    with image_bar():
+        pass
+    assert capsys.readouterr().err == ""  # nothing to do, nothing shown
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -1,7 +1,8 @@
+"""From a folder to features: each file's own, computed once, kept, and bad files listed."""
+
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,19 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
-from grande_gnn.errors import GrandeError, InvalidInputError
-from grande_gnn.images import Extraction, extract_features, find_images, load_extractor
-from grande_gnn.images import workers as pipeline
-from grande_gnn.images.gpu import FixedBatch
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images import Extraction, extract_features, find_images, load_extractor, workers
 from grande_gnn.images.networks import Extractor
 
 Picture = Callable[..., Image.Image]
-needs_cuda = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs a CUDA device: the network is recorded there"
-)
 
 
 @pytest.fixture
@@ -68,8 +63,8 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The steps done in this process from now on: digests and decodings."""
     steps: list[str] = []
     for name in ("digest_file", "read_image"):
-        function = getattr(pipeline, name)
-        monkeypatch.setattr(pipeline, name, lambda *a, f=function, n=name: (steps.append(n), f(*a))[1])
+        function = getattr(workers, name)
+        monkeypatch.setattr(workers, name, lambda *a, f=function, n=name: (steps.append(n), f(*a))[1])
     return steps
 
 
@@ -83,14 +78,14 @@ def test_second_run_reuses_every_feature(
     assert steps == ["digest_file"] * 8  # just written, so looked at again, but not decoded
     assert (first.features() == second.features()).all()
 
-    monkeypatch.setattr("grande_gnn.images.store._SETTLED_NS", 0)
+    monkeypatch.setattr("grande_gnn.images.store.SETTLED_NS", 0)
     extract(class_folders, extractor, tmp_path, workers=0)
     steps.clear()
     assert extract(class_folders, extractor, tmp_path, workers=0).n_reused == 8
     assert steps == []  # not even opened
 
 
-def test_moved_and_copied_files_are_recognised(
+def test_moved_and_copied_files_are_recognized(
     class_folders: Path, extractor: Extractor, tmp_path: Path
 ) -> None:
     first = extract(class_folders, extractor, tmp_path / "store", workers=0)
@@ -107,7 +102,7 @@ def test_a_changed_file_is_extracted_again(
     picture: Picture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("grande_gnn.images.store._SETTLED_NS", 0)
+    monkeypatch.setattr("grande_gnn.images.store.SETTLED_NS", 0)
     before = extract(class_folders, extractor, tmp_path, workers=0).features()
     picture(seed=99).save(class_folders / "rose" / "1.jpg")
     after = extract(class_folders, extractor, tmp_path, workers=0)
@@ -149,7 +144,7 @@ def test_bad_files_are_left_out_with_their_reason(
     reasons = {problem.file: problem.reason for problem in result.images.problems}
     assert reasons == {
         "rose/1.jpg": "empty",
-        "rose/2.jpg": "not an image, or in a format that is not known",
+        "rose/2.jpg": "not an image, or in an unknown format",
         "daisy/0.png": "cannot be opened: No such file or directory",
     }
 
@@ -169,89 +164,14 @@ def test_bad_arguments(class_folders: Path, extractor: Extractor, tmp_path: Path
         extract_features(images, extractor, store=tmp_path, device="tpu")
 
 
-def test_device_path_equals_worker_path(
-    class_folders: Path, extractor: Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The way CUDA takes, on the CPU: workers only decode, this process runs the network."""
-    (class_folders / "rose" / "1.jpg").write_bytes(b"bad")
-    expected = extract(class_folders, extractor, tmp_path / "other", workers=0).features()
-    monkeypatch.setattr(pipeline, "_CUDA_BATCH", 3)
-    for shared in (False, True):
-        tasks = pipeline.Tasks(find_images(class_folders).paths(), extractor, frozenset(), "cuda", False)
-        loader = pipeline.DataLoader(tasks, batch_size=None, num_workers=2, collate_fn=pipeline._as_it_is)
-        decoded: Any = loader
-        if shared:
-            tasks.slots = pipeline.Slots(2, 4, tasks.shape)
-            decoded = pipeline._in_place(loader, tasks.slots)
-        batches = list(pipeline.run_network(decoded, FixedBatch(extractor, torch.device("cpu"), 3)))
-        assert [len(batch.files) for batch in batches] == [3, 3, 2]
-        assert (np.concatenate([batch.values for batch in batches]) == expected).all()
-
-
-def test_places_are_filled_again_only_when_they_are_free(
-    class_folders: Path, extractor: Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One worker, eight batches, four places, as the data loader of CUDA is set up."""
-    expected = extract(class_folders, extractor, tmp_path, workers=0).features()
-    monkeypatch.setattr(pipeline, "_CUDA_BATCH", 1)
-    tasks = pipeline.Tasks(find_images(class_folders).paths(), extractor, frozenset(), "cuda", False)
-    tasks.slots = pipeline.Slots(1, pipeline._PREFETCH + 2, tasks.shape)
-    loader = pipeline.DataLoader(
-        tasks, batch_size=None, num_workers=1, prefetch_factor=pipeline._PREFETCH, in_order=False,
-        collate_fn=pipeline._as_it_is,
-    )  # fmt: skip
-    network = FixedBatch(extractor, torch.device("cpu"), 1)
-    batches = list(pipeline.run_network(pipeline._in_place(loader, tasks.slots), network))
-    assert len(batches) == 8
-    assert (np.concatenate([batch.values for batch in batches]) == expected).all()
-
-
-@needs_cuda
-def test_a_network_that_waits_for_the_gpu_is_not_recorded(class_folders: Path, tmp_path: Path) -> None:
-    class Waits(torch.nn.Flatten):
-        def forward(self, images: torch.Tensor) -> torch.Tensor:
-            assert images.sum().item() != 0.5
-            return super().forward(images)
-
-    plain = load_extractor("pixels")
-    waiting = replace(plain, network=Waits(), identity="waits")
-    images = find_images(class_folders)
-    here, there = (
-        extract_features(images, network, store=tmp_path, device="cuda", workers=2).features()
-        for network in (plain, waiting)
-    )
-    assert (here == there).all()
-
-
-@needs_cuda
-@pytest.mark.parametrize("name", ["pixels", "lite0"])
-def test_features_from_cuda_agree_with_the_cpu(class_folders: Path, tmp_path: Path, name: str) -> None:
-    if name == "lite0":
-        pytest.importorskip("efficientnet_lite_pytorch", reason="lite0 is not installed")
-    images, network = find_images(class_folders), load_extractor(name)
-    here, there = (
-        extract_features(images, network, store=tmp_path / device, device=device, workers=2).features()
-        for device in ("cpu", "cuda")
-    )
-    assert np.abs(here - there).max() < 1e-3 * np.abs(here).max()
-
-
-def test_a_worker_that_dies_is_one_sentence(
-    class_folders: Path, extractor: Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "read_image", lambda *arguments: os._exit(9))
-    with pytest.raises(GrandeError, match=r"a worker process died.*fewer --workers"):
-        extract(class_folders, extractor, tmp_path, workers=2)
-
-
 def test_interrupted_work_is_kept(class_folders: Path, extractor: Extractor, tmp_path: Path) -> None:
     def stops_after_one(*arguments: Any) -> object:
-        yield next(iter(pipeline.run_locally(*arguments)))
+        yield next(iter(workers.run_locally(*arguments)))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         extract(class_folders, extractor, tmp_path, workers=0, runner=stops_after_one)
-    assert extract(class_folders, extractor, tmp_path, workers=0).n_reused == pipeline._CPU_BATCH
+    assert extract(class_folders, extractor, tmp_path, workers=0).n_reused == workers.CPU_BATCH
 
 
 def test_saved_file(class_folders: Path, extractor: Extractor, tmp_path: Path) -> None:
@@ -288,3 +208,50 @@ def test_flowers_are_close_to_the_features_of_the_full_size_photos(flowers: Path
     assert (
         own >= similarity.max(axis=1) - 0.02
     ).mean() > 0.9  # about 65 pairs of photos are the same picture
+
+
+# -- progress -----------------------------------------------------------------------------------------
+
+
+def test_progress_counts_the_images_that_are_missing(
+    class_folders: Path, extractor: Extractor, tmp_path: Path
+) -> None:
+    calls: list[tuple[int, int]] = []
+    extract(class_folders, extractor, tmp_path, workers=0, progress=lambda *call: calls.append(call))
+    assert calls == [(0, 8), (4, 8), (8, 8)]  # batches of four
+    calls.clear()
+    (class_folders / "new.jpg").write_bytes(b"not an image, and counted all the same")
+    extract(class_folders, extractor, tmp_path, workers=0, progress=lambda *call: calls.append(call))
+    assert calls[-1][0] == calls[-1][1]
+
+
+def test_progress_is_not_called_when_nothing_is_missing(
+    class_folders: Path, extractor: Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grande_gnn.images.store.SETTLED_NS", 0)
+    extract(class_folders, extractor, tmp_path, workers=0)
+    extract(class_folders, extractor, tmp_path, workers=0)
+    extract(class_folders, extractor, tmp_path, workers=0, progress=lambda *call: pytest.fail(str(call)))
+
+
+def test_an_error_in_the_callback_stops_and_keeps_what_is_done(
+    class_folders: Path, extractor: Extractor, tmp_path: Path
+) -> None:
+    def stop(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        extract(class_folders, extractor, tmp_path, workers=0, progress=stop)
+    assert extract(class_folders, extractor, tmp_path, workers=0).n_reused == workers.CPU_BATCH
+
+
+def test_the_bar_of_the_first_version_still_works(
+    class_folders: Path, extractor: Extractor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.warns(DeprecationWarning, match="progress=True is deprecated") as caught:
+        extract_features(find_images(class_folders), extractor, store=tmp_path, workers=0, progress=True)
+    assert caught[0].filename == __file__
+    assert "image/s" in capsys.readouterr().err
+    extract_features(find_images(class_folders), extractor, store=tmp_path, workers=0, progress=False)
+    assert capsys.readouterr().err == ""

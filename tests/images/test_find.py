@@ -1,3 +1,5 @@
+"""Images are found wherever they are, once, with the labels of their folders."""
+
 from __future__ import annotations
 
 import os
@@ -5,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grande_gnn.errors import FileFormatError, InvalidInputError
-from grande_gnn.images import ImageSet, find_images, summarise
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images import ImageSet, find_images
+from grande_gnn.images.find import walk
 
 
 def put(root: Path, *names: str) -> Path:
@@ -114,7 +117,7 @@ def test_the_folder_must_be_a_folder(tmp_path: Path) -> None:
     put(tmp_path, "1.jpg")
     with pytest.raises(InvalidInputError, match="which is a file"):
         find_images(tmp_path / "1.jpg")
-    with pytest.raises(InvalidInputError, match="no such path"):
+    with pytest.raises(InvalidInputError, match="which does not exist"):
         find_images(tmp_path / "2")
 
 
@@ -137,126 +140,25 @@ def test_several_csv_files_with_labels_are_ambiguous(tmp_path: Path) -> None:
         find_images(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "file,label\n1.jpg,cat\nsub/2.jpg,dog\n",
-        "Image Path;Class_Label\r\n1.jpg;cat\r\nsub/2.jpg;dog\r\n",
-        "id\tspecies\n1\tcat\n2\tdog\n",
-        "\ufefflabel,extra,filename\ncat,x,1.jpg\ndog,y,sub\\2.jpg\n",
-        "1.jpg,cat\n./sub/2.jpg,dog\n",
-        'file,bird or not\n"1.jpg", cat \n2.jpg,dog\n\n',
-        "id,filename,label\n7,1.jpg,cat\n8,2.jpg,dog\n",
-    ],
-    ids=["plain", "semicolon", "stems", "columns", "headless", "unknown label column", "file before id"],
-)
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_csv_in_many_spellings(tmp_path: Path, text: str, encoding: str) -> None:
-    put(tmp_path / "images", "1.jpg", "sub/2.jpg")
-    (tmp_path / "images" / "my.csv").write_bytes(text.encode(encoding))
-    images = find_images(tmp_path / "images", tmp_path / "images" / "my.csv")
-    assert images.labels == ["cat", "dog"]
-    assert not images.problems
+def test_walking_lists_images_and_other_files(tmp_path: Path) -> None:
+    put(tmp_path, "b/2.jpg", "a.PNG", "notes.txt", "b/table.csv")
+    found = walk(tmp_path)
+    assert (found.images, found.others) == (["a.PNG", "b/2.jpg"], ["b/table.csv", "notes.txt"])
+    assert not found.problems
 
 
-def test_csv_elsewhere_names_paths_relative_to_itself_or_the_folder(tmp_path: Path) -> None:
-    root = put(tmp_path / "images", "1.jpg", "2.jpg", "3.jpg")
-    table = tmp_path / "labels.csv"
-    table.write_text(f"file,label\nimages/1.jpg,a\n2.jpg,b\n{root}/3.jpg,c\n")
-    assert find_images(root, table).labels == ["a", "b", "c"]
+def test_a_folder_that_cannot_be_opened_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "open/1.jpg", "closed/2.jpg")
+    scandir = os.scandir
 
+    def refuse(path: Path) -> object:
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
 
-def test_a_csv_that_names_a_file_on_another_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(tmp_path, "1.jpg", "2.jpg")
-    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\n/D/2.jpg,dog\n")
-    relpath = os.path.relpath
-
-    def on_windows(path: Path, start: Path) -> str:
-        if path.parts[1] == "D":
-            raise ValueError("path is on mount 'D:', start on mount 'C:'")
-        return relpath(path, start)
-
-    monkeypatch.setattr(os.path, "relpath", on_windows)
-    images = find_images(tmp_path, tmp_path / "l.csv")
-    assert images.labels == ["cat", ""]
-    assert "no such image" in reasons(images)["/D/2.jpg"]
-
-
-def test_two_labels_for_one_file_leave_it_unlabelled(tmp_path: Path) -> None:
-    put(tmp_path, "1.jpg", "2.jpg")
-    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\n1.jpg,dog\n2.jpg,cat\n2.jpg,cat\n2.jpg,\n")
-    images = find_images(tmp_path, tmp_path / "l.csv")
-    assert images.labels == ["", "cat"]
-    assert reasons(images) == {
-        "1.jpg": "two labels: cat and dog (lines 2 and 3 of l.csv), so taken as unlabelled",
-    }
-
-
-def test_a_label_for_a_missing_file_is_listed(tmp_path: Path) -> None:
-    put(tmp_path, "1.jpg")
-    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\nlost.jpg,dog\n")
-    assert reasons(find_images(tmp_path, tmp_path / "l.csv")) == {
-        "lost.jpg": "no such image: line 3 of l.csv names it"
-    }
-
-
-def test_an_ambiguous_name_matches_nothing(tmp_path: Path) -> None:
-    put(tmp_path, "a/1.jpg", "b/1.jpg", "b/2.jpg")
-    (tmp_path / "l.csv").write_text("file,label\n1.jpg,cat\n2.jpg,dog\n")
-    images = find_images(tmp_path, tmp_path / "l.csv")
-    assert images.labels == ["", "", "dog"]
-    assert list(reasons(images)) == ["1.jpg"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "empty file"),
-        ("width,height\n1,2\n", "got the columns width, height"),
-        ("file,label\nx.jpg,cat\n", r"none of the files.*got 'x.jpg' in line 2"),
-    ],
-)
-def test_unusable_csv(tmp_path: Path, text: str, message: str) -> None:
-    put(tmp_path, "1.jpg")
-    (tmp_path / "l.csv").write_text(text)
-    with pytest.raises(InvalidInputError, match=message):
-        find_images(tmp_path, tmp_path / "l.csv")
-    with pytest.raises(InvalidInputError, match="which is no file"):
-        find_images(tmp_path, tmp_path / "missing.csv")
-
-
-def test_csv_that_is_no_text(tmp_path: Path) -> None:
-    put(tmp_path, "1.jpg")
-    (tmp_path / "l.csv").write_bytes(bytes(range(256)))
-    with pytest.raises(FileFormatError):
-        find_images(tmp_path, tmp_path / "l.csv")
-
-
-def test_western_code_page(tmp_path: Path) -> None:
-    put(tmp_path, "caf\u00e9.jpg")
-    (tmp_path / "l.csv").write_bytes("file,label\ncaf\u00e9.jpg,n\u00fcsse\n".encode("cp1252"))
-    assert find_images(tmp_path, tmp_path / "l.csv").labels == ["n\u00fcsse"]
-
-
-def test_composed_and_decomposed_names_are_the_same(tmp_path: Path) -> None:
-    put(tmp_path, "cafe\u0301.jpg")
-    (tmp_path / "l.csv").write_text("file,label\ncaf\u00e9.jpg,x\n", encoding="utf-8")
-    assert find_images(tmp_path, tmp_path / "l.csv").labels == ["x"]
-
-
-def test_summary_names_classes_counts_and_examples(tmp_path: Path) -> None:
-    put(
-        tmp_path,
-        *(f"cat/{i:02d}.jpg" for i in range(30)),
-        *(f"dog/{i:02d}.jpg" for i in range(20)),
-        "x.jpg",
-        "n.txt",
-    )
-    text = summarise(find_images(tmp_path))
-    assert "51 images" in text
-    assert "50 labelled in 2 classes, 1 unlabelled" in text
-    assert [line.split() for line in text.splitlines()].count(["cat", "30"]) == 1
-    assert sum(".jpg" in line for line in text.splitlines()) == 10
-    assert "cat/00.jpg" in text
-    assert "x.jpg" in text
-    assert "not an image" in text
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = walk(tmp_path)
+    assert found.images == ["open/1.jpg"]
+    assert [(p.file, p.reason) for p in found.problems] == [
+        ("closed", "folder cannot be opened: Permission denied")
+    ]

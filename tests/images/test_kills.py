@@ -7,6 +7,7 @@ import importlib.util
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -52,7 +53,7 @@ def command(photos: Path, output: Path, store: Path, extractor: str) -> list[str
 
 
 def n_stored(store: FeatureStore) -> int:
-    with store._open() as connection:
+    with sqlite3.connect(store.path) as connection:
         return connection.execute("SELECT count(*) FROM images").fetchone()[0]
 
 
@@ -117,5 +118,5 @@ def test_killed_ten_times(photos: Path, tmp_path: Path, monkeypatch: pytest.Monk
     with np.load(reference) as expected, np.load(output) as got:
         assert (got["files"] == expected["files"]).all()
         assert (got["features"] == expected["features"]).all()
-    with store._open() as connection:
+    with sqlite3.connect(store.path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -1,3 +1,5 @@
+"""Preprocessing: the same pixels as resizing and cropping, and the formula of the normalization."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from grande_gnn.images.preprocess import Preprocess
+from grande_gnn.images.preprocess import Preprocess, center_box
 
 Picture = Callable[..., Image.Image]
 
@@ -44,10 +46,23 @@ def test_squash_keeps_the_whole_image() -> None:
     assert Preprocess(30, 30, interpolation="nearest").crop(image)[0, -1].tolist() == [255, 0, 0]
 
 
-def test_normalise_is_the_formula_in_channels_last() -> None:
+def test_normalize_is_the_formula_in_channels_last() -> None:
     pixels = torch.randint(0, 256, (2, 5, 5, 3), dtype=torch.uint8)
     preprocess = Preprocess(5, 5, mean=(0.4, 0.5, 0.6), std=(0.2, 0.3, 0.4))
-    result = preprocess.normalise(pixels)
+    result = preprocess.normalize(pixels)
     mean, std = torch.tensor(preprocess.mean), torch.tensor(preprocess.std)
     assert torch.allclose(result, ((pixels / 255 - mean) / std).permute(0, 3, 1, 2), atol=1e-6)
     assert result.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_the_old_spelling_warns() -> None:
+    pixels, preprocess = torch.zeros(1, 2, 2, 3, dtype=torch.uint8), Preprocess(2, 2)
+    with pytest.warns(DeprecationWarning, match="now Preprocess.normalize"):
+        assert torch.equal(preprocess.normalise(pixels), preprocess.normalize(pixels))
+
+
+def test_the_center_of_an_image() -> None:
+    assert center_box((400, 200)) == (100, 0, 300, 200)
+    assert center_box((200, 400), 0.5) == (50, 150, 150, 250)
+    assert center_box((400, 200), 0.5, squash=True) == (100, 50, 300, 150)
+    assert center_box((10, 10), 1.5) == (0, 0, 10, 10)  # never more than there is

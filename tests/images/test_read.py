@@ -1,3 +1,5 @@
+"""Any image is read upright and in RGB, and what is none has a reason."""
+
 from __future__ import annotations
 
 import contextlib
@@ -34,7 +36,7 @@ def test_formats(tmp_path: Path, picture: Picture, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_exif_orientation_is_honoured(tmp_path: Path, picture: Picture, orientation: int) -> None:
+def test_exif_orientation_is_honored(tmp_path: Path, picture: Picture, orientation: int) -> None:
     # What a camera held that way stores: the inverse of the turn its EXIF tag asks for.
     inverse = {
         2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -61,7 +63,7 @@ def test_transparent_pixels_are_white(tmp_path: Path, picture: Picture) -> None:
     assert (pixels[:, 20:] == np.asarray(picture())[:, 20:]).all()
 
 
-def test_transparent_palette_colour_is_white(tmp_path: Path) -> None:
+def test_transparent_palette_color_is_white(tmp_path: Path) -> None:
     image = Image.fromarray(np.repeat([[0, 1]], 8, axis=0).astype(np.uint8)).convert("P")
     image.putpalette([255, 0, 0, 0, 0, 255])
     image.save(tmp_path / "x.png", transparency=0)
@@ -70,17 +72,17 @@ def test_transparent_palette_colour_is_white(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["L", "P", "LA", "CMYK", "YCbCr", "I", "F"])
 def test_modes_keep_the_picture(tmp_path: Path, picture: Picture, mode: str) -> None:
-    grey = ImageOps.autocontrast(
+    gray = ImageOps.autocontrast(
         picture().convert("L")
     )  # the full range, which is what I and F are stretched to
-    colour = grey.convert("RGB")
+    color = gray.convert("RGB")
     source = (
-        colour.quantize(256) if mode == "P" else (grey if mode in ("LA", "I", "F") else colour).convert(mode)
+        color.quantize(256) if mode == "P" else (gray if mode in ("LA", "I", "F") else color).convert(mode)
     )
     path = tmp_path / ("x.tif" if mode in ("CMYK", "YCbCr", "I", "F") else "x.png")
     source.save(path)
     assert Image.open(path).mode == mode
-    assert difference(read_image(path), colour) < 2
+    assert difference(read_image(path), color) < 2
 
 
 def test_one_bit_images(tmp_path: Path) -> None:
@@ -96,8 +98,14 @@ def test_16_bit_uses_its_full_range(tmp_path: Path, suffix: str) -> None:
     assert (pixels[..., 0].ravel() == np.arange(256)).all()
 
 
+def test_16_bit_is_divided_by_257(tmp_path: Path) -> None:
+    """65535 / 255 = 257: a value one step below a level belongs to the level before."""
+    Image.fromarray(np.array([[0, 256, 257, 65278, 65279, 65535]], dtype=np.uint16)).save(tmp_path / "x.png")
+    assert np.asarray(read_image(tmp_path / "x.png"))[0, :, 0].tolist() == [0, 0, 1, 254, 254, 255]
+
+
 def test_first_frame_of_an_animation(tmp_path: Path) -> None:
-    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "lime")]
+    frames = [Image.new("RGB", (8, 8), color) for color in ("red", "lime")]
     for suffix in ("gif", "webp", "tif"):
         options = {"lossless": True} if suffix == "webp" else {}
         frames[0].save(tmp_path / f"x.{suffix}", save_all=True, append_images=frames[1:], **options)

@@ -1,14 +1,19 @@
+"""The feature store: by content, whole transactions, where version 0.1 had it."""
+
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import pickle
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 import pytest
 
 from grande_gnn.errors import FileFormatError, GrandeError
@@ -55,7 +60,7 @@ def test_extractors_have_their_own_features(tmp_path: Path) -> None:
     assert image(1).digest not in FeatureStore(tmp_path, "two").digests()
 
 
-def test_unchanged_files_are_recognised_until_they_change(store: FeatureStore, tmp_path: Path) -> None:
+def test_unchanged_files_are_recognized_until_they_change(store: FeatureStore, tmp_path: Path) -> None:
     path = tmp_path / "x.jpg"
     path.write_bytes(b"abc")
     fresh = FileState.of(path)
@@ -97,7 +102,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     store.add([image(2)])
     (block,) = store.features([image(1).digest, image(2).digest])
     assert block[:, 0].tolist() == [1, 2]
-    with store._open() as connection:
+    with sqlite3.connect(store.path) as connection:
         assert connection.execute("SELECT count(*) FROM images").fetchone() == (2,)
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -134,17 +139,36 @@ def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None
         FeatureStore(tmp_path, "test")
 
 
-def test_where_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_folder_of_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRANDE_CACHE", str(tmp_path))
     assert default_store_folder() == tmp_path
     assert FeatureStore(None, "x").path == tmp_path / "x.sqlite"
-    monkeypatch.delenv("GRANDE_CACHE")
+
+
+@pytest.mark.parametrize("system", ["unix", "macos", "windows"])
+def test_the_folder_is_that_of_the_first_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str
+) -> None:
+    for variable in ("GRANDE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    module = importlib.import_module(f"platformdirs.{system}")
+    system_class = {"unix": "Unix", "macos": "MacOS", "windows": "Windows"}[system]
+    monkeypatch.setattr(platformdirs, "PlatformDirs", getattr(module, system_class))
+    if system == "windows":
+        monkeypatch.setattr(module, "get_win_folder", lambda name: str(tmp_path / "AppData" / "Local"))
+    parent = {"unix": ".cache", "macos": "Library/Caches", "windows": "AppData/Local"}[system]
+    assert default_store_folder() == tmp_path / parent / "grande-gnn"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG variables are those of Linux")
+def test_the_cache_folder_of_linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("GRANDE_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "")
-    if sys.platform == "linux":
-        assert default_store_folder() == tmp_path / ".cache" / "grande-gnn"
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-        assert default_store_folder() == tmp_path / "xdg" / "grande-gnn"
+    assert default_store_folder() == tmp_path / ".cache" / "grande-gnn"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_store_folder() == tmp_path / "xdg" / "grande-gnn"
 
 
 def test_names_that_are_not_unicode(store: FeatureStore, tmp_path: Path) -> None:

@@ -17,6 +17,13 @@ HERE = Path(__file__).parent
 ROOT = Path(grande_gnn.__file__).parent
 OLD = json.loads((HERE / "names_0_1.json").read_text())
 """What the modules of 0.1 exported (``__all__``), without the command line's and the engine's own parts."""
+GONE = {
+    "grande_gnn.inductive",  # how new samples are attached to the graph: rewritten, reached through predict
+    "grande_gnn.images.extractors.lite",  # builders of networks: reached through EXTRACTORS and load_extractor
+    "grande_gnn.images.extractors.pixels",
+    "grande_gnn.images.extractors.timm_models",
+}
+"""Modules whose own parts have other names today and were never documented for users."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,19 +51,22 @@ def import_anew(module):
 
 
 @pytest.mark.parametrize("old", MOVED_MODULES)
+@pytest.mark.filterwarnings("ignore:.*images.extractors has moved:DeprecationWarning")  # the package of some
 def test_an_old_module_is_the_new_one_and_warns(old):
     homes = MOVED_MODULES[old]
     with pytest.warns(DeprecationWarning, match=rf"grande_gnn\.{old} has moved.*use grande_gnn\.{homes[0]}"):
         module = import_anew(f"grande_gnn.{old}")
     new = importlib.import_module(f"grande_gnn.{homes[0]}")
-    if len(homes) == 1:
+    if len(homes) == 1 and old not in MOVED_NAMES:
         assert module is new
         assert module.__spec__.name == module.__name__ == f"grande_gnn.{homes[0]}"
     for name in new.__all__:
         assert getattr(module, name) is getattr(new, name)
 
 
-@pytest.mark.parametrize(("module", "name"), [(module, name) for module in OLD for name in OLD[module]])
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in OLD if module not in GONE for name in OLD[module]]
+)
 @pytest.mark.filterwarnings("ignore:.*has moved:DeprecationWarning")
 def test_names_of_the_first_version_are_found(module, name):
     assert getattr(importlib.import_module(module), name) is not None
@@ -64,7 +74,9 @@ def test_names_of_the_first_version_are_found(module, name):
 
 @pytest.mark.parametrize(("package", "name"), [(p, n) for p in MOVED_NAMES for n in MOVED_NAMES[p]])
 def test_a_name_that_left_its_package_warns(package, name):
-    old = importlib.import_module(f"grande_gnn.{package}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the package, if it has moved too
+        old = importlib.import_module(f"grande_gnn.{package}")
     vars(old).pop(name, None)
     module, _, new = MOVED_NAMES[package][name].partition(":")
     with pytest.warns(DeprecationWarning, match=rf"grande_gnn\.{package}\.{name} has moved.*{new}") as caught:

@@ -1,4 +1,4 @@
-"""The command line: one file a command; nothing heavy is imported until a command runs."""
+"""The command line: one file per command; nothing heavy is imported until a command runs."""
 
 from grande_gnn.cli.main import main
 

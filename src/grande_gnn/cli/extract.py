@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-__all__ = ["command"]
+from grande_gnn.images.networks import DEFAULT, EXTRACTORS
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+__all__ = ["command", "image_bar"]
 
 
 @click.command("extract")
@@ -22,7 +30,7 @@ __all__ = ["command"]
 @click.option(
     "--extractor",
     metavar="NAME",
-    help="pixels, lite0, lite1, lite2, resnet152, senet154, dpn92, vit_b16 or a timm model [default: lite2].",
+    help=f"{', '.join(EXTRACTORS)} or a timm model [default: {DEFAULT}].",
 )
 @click.option(
     "--weights",
@@ -31,7 +39,7 @@ __all__ = ["command"]
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option(
-    "--workers", type=click.IntRange(min=0), help="Processes that decode images [default: one a core]."
+    "--workers", type=click.IntRange(min=0), help="Processes that decode images [default: one per core]."
 )
 @click.option(
     "--store",
@@ -43,7 +51,7 @@ __all__ = ["command"]
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="This machine, or a Ray cluster whose machines all see IMAGES under its path.",
+    help="This machine, or a Ray cluster whose machines all see IMAGES under the same path.",
 )
 @click.option("--address", metavar="HOST:PORT", help="The Ray cluster [default: one on this machine].")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
@@ -63,8 +71,8 @@ def command(
     """Extract the features of the images in the folder IMAGES.
 
     Labels are read from --labels, from a CSV in IMAGES, or from class folders. Features are kept in a
-    store by content: a second run, or one after a crash, extracts only what is missing. Files that cannot be
-    read are listed in a CSV beside the output.
+    store: a second run, or a run after a crash, extracts only the images that are missing there. Files that
+    cannot be read are listed in a CSV next to the output.
     """
     from grande_gnn.errors import InvalidInputError
     from grande_gnn.images import RayRunner, extract_features, find_images, load_extractor, write_problems
@@ -75,25 +83,26 @@ def command(
     found = find_images(images, labels)
     for note in found.notes:
         click.echo(note)
-    result = extract_features(
-        found,
-        load_extractor(extractor, weights),
-        store=store,
-        device=device,
-        workers=workers,
-        progress=True,
-        runner=RayRunner(address) if runner == "ray" else run_locally,
-    )
+    with image_bar() as progress:
+        result = extract_features(
+            found,
+            load_extractor(extractor, weights),
+            store=store,
+            device=device,
+            workers=workers,
+            progress=progress,
+            runner=RayRunner(address) if runner == "ray" else run_locally,
+        )
     usable = result.images
     listing = output.with_suffix(".problems.csv")
     if usable.problems:
         write_problems(listing, usable.problems)
         click.echo(f"{len(usable.problems)} problem(s), listed in {listing}")
     else:
-        listing.unlink(missing_ok=True)  # of the run this one replaces
+        listing.unlink(missing_ok=True)  # left by the run that this one replaces
     if not len(usable):
         raise InvalidInputError(
-            f"none of the {len(found)} files is a readable image; got lastly: {usable.problems[-1].reason}"
+            f"none of the {len(found)} files is a readable image; got {usable.problems[-1].reason!r} for the last one"
         )
     result.save(output)
     counts = usable.class_counts
@@ -101,3 +110,23 @@ def command(
         f"{output}: {len(usable)} images, {sum(counts.values())} labelled in {len(counts)} classes; "
         f"{result.n_reused} reused from {result.store.path}"
     )
+
+
+@contextmanager
+def image_bar() -> Iterator[Callable[[int, int], None]]:
+    """A bar with images per second on stderr; yields the function to call with the finished images and the total."""
+    bar: tqdm | None = None
+
+    def report(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
+            from tqdm import tqdm
+
+            bar = tqdm(total=total, unit="image")
+        bar.update(done - bar.n)
+
+    try:
+        yield report
+    finally:
+        if bar is not None:
+            bar.close()

@@ -74,11 +74,11 @@ def command(
         _check_paper()
 
     from grande_gnn import labelling
-    from grande_gnn.images import find_images, summarise
+    from grande_gnn.images import find_images, summarize
 
     options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
     if dry_run:
-        click.echo(summarise(find_images(images, options.labels)))
+        click.echo(summarize(find_images(images, options.labels)))
         return
     with ProgressMessages() as progress:
         if template is not None:

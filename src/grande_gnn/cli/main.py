@@ -1,4 +1,4 @@
-"""The ``grande`` command: finds its commands by name and turns errors into one sentence."""
+"""The ``grande`` command: loads its commands by name and prints errors as one sentence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ COMMANDS = {
     "extract": "Turn a folder of images into a features file.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
     "compare": "Compare GRaNDe with every other system on a features file.",
-    "table": "Reproduce table 1, 2 or 3 of the paper on your features; stop and resume at will.",
+    "table": "Reproduce table 1, 2 or 3 of the paper on your features; can be stopped and resumed.",
     "figure": "Draw the paper's figures: accuracy against sigma, the worked degree example.",
 }
-"""Each command's one-line help; its code is ``grande_gnn/cli/<name>.py``, loaded when it runs."""
+"""The one-line help of each command, whose code is ``grande_gnn/cli/<name>.py`` and is imported when it runs."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command's module only when that command is called."""
+    """A group that imports the module of a command only when that command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="grande")
-@click.option("-v", "--verbose", is_flag=True, help="Say more about what is being done.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more about what is being done.")
 def main(verbose: bool) -> None:
     """Label many images from few labels with the GRaNDe degree."""
     logging.basicConfig(

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from grande_gnn.images.networks import EXTRACTORS, Extractor, default_extractor, load_extractor
     from grande_gnn.images.problems import Problem, write_problems
     from grande_gnn.images.ray import RayRunner
-    from grande_gnn.images.read import read_image
+    from grande_gnn.images.read import read_image, read_thumbnail
     from grande_gnn.images.store import FeatureStore, default_store_folder
-    from grande_gnn.images.summary import summarise
-    from grande_gnn.images.thumbnail import read_thumbnail
+    from grande_gnn.images.summary import summarize
 
 __all__ = [
     "EXTRACTORS",
@@ -37,7 +36,7 @@ __all__ = [
     "load_extractor",
     "read_image",
     "read_thumbnail",
-    "summarise",
+    "summarize",
     "write_problems",
 ]
 
@@ -45,7 +44,7 @@ _HOMES = {
     "Extraction": "extract", "extract_features": "extract", "ImageSet": "find", "find_images": "find",
     "EXTRACTORS": "networks", "Extractor": "networks", "default_extractor": "networks", "load_extractor": "networks",
     "Problem": "problems", "write_problems": "problems", "RayRunner": "ray", "read_image": "read",
-    "read_thumbnail": "thumbnail", "FeatureStore": "store", "default_store_folder": "store", "summarise": "summary",
+    "read_thumbnail": "read", "FeatureStore": "store", "default_store_folder": "store", "summarize": "summary",
 }  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__, {name: f"{__name__}.{home}" for name, home in _HOMES.items()})

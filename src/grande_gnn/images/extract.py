@@ -1,11 +1,12 @@
-"""Extract the features of images: find out which are missing, compute those, keep them in the store."""
+"""Extract the features of images: find out which ones the store lacks, compute those and keep them there."""
 
 from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -14,44 +15,48 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from tqdm import tqdm
 
 from grande_gnn.errors import FileFormatError
 from grande_gnn.images.find import ImageSet
 from grande_gnn.images.networks import Extractor
 from grande_gnn.images.problems import Problem
+from grande_gnn.images.read import read_thumbnail
 from grande_gnn.images.store import FeatureStore, FileState, StoredImage
-from grande_gnn.images.thumbnail import read_thumbnail
 from grande_gnn.images.workers import Batch, Runner, run_locally
+from grande_gnn.internal.device import DEVICES
 from grande_gnn.internal.features_file import write_features
-from grande_gnn.internal.validation import check_integer
+from grande_gnn.internal.validation import check_choice, check_integer
 
-__all__ = ["Extraction", "extract_features"]
+__all__ = ["Extraction", "Progress", "extract_features"]
+
+Progress = Callable[[int, int], object]
+"""Called with the number of finished images and the number of images to extract; the first call is (0, total)."""
 
 _FLUSH_S = 1.0
-"""How much work a killed process loses at most, beside the batches its workers have in hand."""
+"""Finished work is stored this often: a killed process loses no more, except the batches its workers hold."""
 _CHUNK = 1000
+"""Files looked up in the store at a time."""
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The images that have features, and the store that keeps these."""
+    """The images that have features, and the store that keeps the features."""
 
     images: ImageSet
-    """The readable images with their labels; its ``problems`` tell about the others."""
+    """The readable images with their labels; its ``problems`` list the others."""
     digests: list[bytes]
     store: FeatureStore
     n_reused: int
-    """How many of the images had features before."""
+    """How many of the images had features in the store already."""
 
     def features(self) -> NDArray[np.float32]:
-        """All features in memory, one row an image."""
+        """All features in memory, one row per image."""
         return np.concatenate(list(self.store.features(self.digests)))
 
     def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image | None]:
-        """Pictures of 64 × 64 pixels of all images or of those in ``rows``, one at a time.
+        """Thumbnails of 64 × 64 pixels of all images or of those in ``rows``, one at a time.
 
-        Those extracted without thumbnails are made from the image files, and kept; None where a file is no longer
+        A thumbnail that the store lacks is made from the image file and kept; it is None if the file is no longer
         readable.
         """
         wanted = range(len(self.digests)) if rows is None else rows
@@ -67,14 +72,14 @@ class Extraction:
 
     def _make_thumbnails(self, rows: Sequence[int]) -> dict[bytes, bytes]:
         paths = self.images.paths()
-        with ThreadPoolExecutor() as threads:  # decoders do not hold Python's lock
+        with ThreadPoolExecutor() as threads:  # decoders release Python's global lock
             made = list(threads.map(_read_thumbnail, [paths[row] for row in rows]))
         new = {self.digests[row]: data for row, data in zip(rows, made, strict=True) if data}
         self.store.add_thumbnails(new)
         return new
 
     def save(self, path: str | Path) -> None:
-        """Write a features file, without having all features in memory."""
+        """Write a features file without loading all features into memory."""
         write_features(path, self.store.features(self.digests), self.images.files, self.images.labels)
 
 
@@ -86,44 +91,66 @@ def extract_features(
     device: str = "auto",
     workers: int | None = None,
     thumbnails: bool = False,
-    progress: bool = False,
+    progress: Progress | bool | None = None,
     runner: Runner = run_locally,
 ) -> Extraction:
     """Extract the features of all images that the store does not have yet.
 
-    Files that cannot be read are left out and listed in the result's ``images.problems``.
+    Files that cannot be read are left out of the result and listed in its ``images.problems``.
 
     Parameters
     ----------
     images : from :func:`~grande_gnn.images.find_images`.
     extractor : from :func:`~grande_gnn.images.load_extractor`.
     store : folder of the feature store; None = ``GRANDE_CACHE`` or the user's cache folder.
-    device : ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA where there is one).
-    workers : processes that decode; None = one a core, 0 = everything in this process.
-    thumbnails : keep a small picture of each image with its features, for a report; costs a tenth of the decoding.
-    progress : show a progress bar with images per second.
-    runner : where it is computed: on this machine, or a :class:`~grande_gnn.images.RayRunner`.
+    device : ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA if there is a GPU).
+    workers : processes that decode; None = one per core, 0 = everything in this process.
+    thumbnails : keep a small picture of each image with its features, for a report; decoding takes a tenth longer.
+    progress : a function that is called with the number of finished images and the total, or None. (True draws a
+        bar, as in version 0.1; this will be removed in 0.3.)
+    runner : computes the features: on this machine by default, or a :class:`~grande_gnn.images.RayRunner`.
     """
     if workers is not None:
         check_integer(workers, name="workers")
+    check_choice(device, DEVICES, name="device")
+    report = _bar() if progress is True else progress or None
     kept = FeatureStore(store, extractor.identity)
     paths = [path.absolute() for path in images.paths()]
     digests = _unchanged(paths, kept)
     missing = [index for index, digest in enumerate(digests) if digest is None]
     reasons: dict[int, str] = {}
-    n_extracted = 0
+    n_done = n_extracted = 0
     batches = runner([paths[index] for index in missing], extractor, kept, device, workers, thumbnails)
-    with (
-        _Writer(kept) as writer,
-        tqdm(total=len(missing), unit="image", disable=not (progress and missing)) as bar,
-    ):
+    with _Writer(kept) as writer:
+        if report and missing:
+            report(0, len(missing))
         for batch in batches:
             for position, file in enumerate(batch.files, start=batch.start):
                 digests[missing[position]], reasons[missing[position]] = file.digest, file.reason
             n_extracted += len(batch.values)
             writer.add(batch)
-            bar.update(len(batch.files))
+            n_done += len(batch.files)
+            if report:
+                report(n_done, len(missing))
     return _collect(images, digests, reasons, kept, n_extracted)
+
+
+def _bar() -> Progress:
+    """The progress bar of version 0.1."""
+    from tqdm import tqdm
+
+    text = "progress=True is deprecated: pass a function of the finished images and the total"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    bars: list[tqdm] = []
+
+    def report(done: int, total: int) -> None:
+        if not bars:
+            bars.append(tqdm(total=total, unit="image"))
+        bars[0].update(done - bars[0].n)
+        if done == total:
+            bars[0].close()
+
+    return report
 
 
 def _read_thumbnail(path: Path) -> bytes:
@@ -134,7 +161,7 @@ def _read_thumbnail(path: Path) -> bytes:
 
 
 class _Writer:
-    """Gathers finished images and writes them to the store every second, in a thread beside the work."""
+    """Collects finished images and writes them to the store every second, in a thread of its own."""
 
     def __init__(self, store: FeatureStore) -> None:
         self._store = store
@@ -158,19 +185,19 @@ class _Writer:
             self._flush()
 
     def _flush(self) -> None:
-        self._wait()  # never more than two lots in memory
+        self._wait()  # at most two portions are in memory
         self._writing = self._thread.submit(self._store.add, self._images, self._files)
         self._clear()
 
     def _wait(self) -> None:
         if self._writing is not None:
-            self._writing.result()  # raises what writing raised
+            self._writing.result()  # raises the error of the writing thread
 
     def __enter__(self) -> _Writer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._flush()  # also after an error or Ctrl-C: what is computed is kept
+        self._flush()  # also after an error or Ctrl-C, so that finished work is kept
         self._wait()
         self._thread.shutdown()
 
@@ -194,7 +221,7 @@ def _collect(
 def _settle_duplicates(
     files: list[str], labels: list[str], digests: list[bytes]
 ) -> tuple[list[str], list[Problem]]:
-    """Take the label from copies of one image that are labelled differently: none can be trusted."""
+    """Remove the labels of copies of one image that are labelled differently: none can be trusted."""
     copies: dict[bytes, list[int]] = defaultdict(list)
     for index, digest in enumerate(digests):
         if labels[index]:
@@ -212,7 +239,7 @@ def _settle_duplicates(
 
 def _unchanged(paths: Sequence[Path], store: FeatureStore) -> list[bytes | None]:
     """The digest of each file that is in the store and unchanged since."""
-    if store.is_empty():  # then there is no need to look at every file before the work can begin
+    if store.is_empty():  # then there is no need to look at every file before the work starts
         return [None] * len(paths)
     digests: list[bytes | None] = []
     for start in range(0, len(paths), _CHUNK):
@@ -223,5 +250,5 @@ def _unchanged(paths: Sequence[Path], store: FeatureStore) -> list[bytes | None]
 def _state(path: Path) -> FileState:
     try:
         return FileState.of(path)
-    except OSError:  # the worker that opens it will say why
+    except OSError:  # the worker that opens it reports the reason
         return FileState(os.fsencode(path), -1, 0, 0)

@@ -1,34 +1,43 @@
 """Find images and their labels in a folder.
 
-Labels come from a CSV (see :mod:`~grande_gnn.images.labels_csv`) or, without one, from class folders::
+Every regular file is found once: links are followed and loops are cut. Labels come from a CSV
+(see :mod:`~grande_gnn.images.labels_csv`) or, if there is none, from class folders::
 
     root/<class>/....jpg                 labelled
     root/....jpg, root/unlabeled/....jpg unlabelled
-    root/train/<class>/....jpg           labelled: train, val and test are looked through
+    root/train/<class>/....jpg           labelled: train, val and test are not classes
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import re
+import stat
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images.labels_csv import has_label_columns, read_label_csv
 from grande_gnn.images.problems import Problem
-from grande_gnn.images.walk import walk
 
-__all__ = ["ImageSet", "find_images"]
+__all__ = ["FolderFiles", "ImageSet", "find_images", "walk"]
 
 _UNLABELLED = frozenset({"unlabeled", "unlabelled", "_unlabeled", "_unlabelled"})
 _SPLITS = frozenset(
     {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
 )
+_SUFFIX = re.compile(
+    r"\.(jpe?g|jpe|jfif|png|webp|gif|bmp|tiff?|hei[cf]|hif|avif|mpo|jp2|p[bgnp]m)", re.IGNORECASE
+)
+_MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"II*\0", b"MM\0*")
+_HIDDEN = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+"""What operating systems leave in folders; skipped without a word, like names that start with a dot."""
 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images with their labels, in a stable order, and what was found besides."""
+    """Images with their labels, in a stable order, and what else was found."""
 
     root: Path
     files: list[str]
@@ -37,18 +46,18 @@ class ImageSet:
     """The label of each file; ``""`` = unlabelled."""
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """How the folder was understood, as sentences."""
+    """Sentences that explain how the folder was understood."""
 
     def __len__(self) -> int:
         return len(self.files)
 
     @property
     def class_counts(self) -> dict[str, int]:
-        """How many labelled images each class has, by name."""
+        """The number of labelled images of each class, sorted by name."""
         return dict(sorted(Counter(label for label in self.labels if label).items()))
 
     def paths(self) -> list[Path]:
-        """Where the files lie."""
+        """The paths of the files, starting with ``root``."""
         return [self.root / file for file in self.files]
 
 
@@ -58,13 +67,13 @@ def find_images(folder: str | Path, labels: str | Path | None = None) -> ImageSe
     Parameters
     ----------
     folder : the folder with the images; links are followed.
-    labels : a CSV with the columns ``file`` and ``label``. Without it, ``labels.csv`` in the
-        folder, or the only CSV there with such columns, is used; else the class folders are.
+    labels : a CSV with the columns ``file`` and ``label``. If it is not given, ``labels.csv`` in the
+        folder, or the only CSV there with such columns, is used; otherwise the class folders are.
     """
     root = Path(folder)
     if not root.is_dir():
-        kind = "a file" if root.exists() else "no such path"
-        raise InvalidInputError(f"images must lie in a folder; got {folder}, which is {kind}")
+        kind = "is a file" if root.exists() else "does not exist"
+        raise InvalidInputError(f"images must be in a folder; got {folder}, which {kind}")
     found = walk(root)
     if not found.images:
         raise InvalidInputError(
@@ -74,9 +83,9 @@ def find_images(folder: str | Path, labels: str | Path | None = None) -> ImageSe
     table = Path(labels) if labels is not None else _labels_file(root, found.others)
     if table is not None:
         if not table.is_file():
-            raise InvalidInputError(f"the labels file must exist; got {table}, which is no file")
+            raise InvalidInputError(f"the labels file must be an existing file; got {table}")
         names, problems = read_label_csv(table, root, found.images)
-        notes = [f"Labels are those of {table}."]
+        notes = [f"Labels are read from {table}."]
     else:
         names, notes = _folder_labels(found.images)
         problems = []
@@ -91,18 +100,18 @@ def _labels_file(root: Path, others: list[str]) -> Path | None:
         return root / "labels.csv"
     if len(tables) > 1:
         raise InvalidInputError(
-            f"{root} has several CSV files with labels: say which one with --labels; got {', '.join(tables)}"
+            f"{root} has several CSV files with labels: choose one with --labels; got {', '.join(tables)}"
         )
     return root / tables[0] if tables else None
 
 
 def _folder_labels(files: list[str]) -> tuple[list[str], list[str]]:
-    """Labels from class folders, and sentences on how they were read."""
+    """Labels from class folders, and sentences that explain how the folders were read."""
     notes = []
     folders = [file.split("/")[:-1] for file in files]
     # A lone folder that holds everything is a wrapper, not a class.
     while len({tuple(parts[:1]) for parts in folders}) == 1 and folders[0]:
-        notes.append(f"All images lie in the folder {folders[0][0]}, which is not taken as a class.")
+        notes.append(f"All images are in the folder {folders[0][0]}, which is not taken as a class.")
         folders = [parts[1:] for parts in folders]
     first = Counter(parts[0] for parts in folders if parts and parts[0].casefold() not in _UNLABELLED)
     if (
@@ -110,11 +119,76 @@ def _folder_labels(files: list[str]) -> tuple[list[str], list[str]]:
         and all(name.casefold() in _SPLITS for name in first)
         and any(len(parts) > 1 for parts in folders)
     ):
-        parts_found = ", ".join(f"{name} ({count} images)" for name, count in sorted(first.items()))
-        notes.append(
-            f"The folders {parts_found} are parts of one set: the classes are the folders inside them."
-        )
+        splits = ", ".join(f"{name} ({count} images)" for name, count in sorted(first.items()))
+        notes.append(f"The folders {splits} are splits of one set: the classes are the folders inside them.")
         folders = [parts[1:] if parts and parts[0] in first else parts for parts in folders]
     elif first:
         notes.append("Labels are the names of the class folders.")
     return ["" if not parts or parts[0].casefold() in _UNLABELLED else parts[0] for parts in folders], notes
+
+
+@dataclass
+class FolderFiles:
+    """The files of a folder; paths are relative to it, with forward slashes, sorted."""
+
+    images: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    """Regular files that are not images, judging by their names and their first bytes."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+def walk(root: Path) -> FolderFiles:
+    """List the files under ``root``.
+
+    Folders are visited before links to folders, so that a link to a folder inside the tree never
+    hides it: such a link, and with it every loop, is listed as a problem and not followed.
+    """
+    found = FolderFiles()
+    visited: set[tuple[int, int]] = set()
+    folders, links = [""], deque[str]()
+    while folders or links:
+        is_link = not folders
+        folder = links.popleft() if is_link else folders.pop()
+        try:
+            info = os.stat(root / folder)
+            if (info.st_dev, info.st_ino) in visited:
+                found.problems.append(Problem(folder, "link to a folder that is already included"))
+                continue
+            visited.add((info.st_dev, info.st_ino))
+            with os.scandir(root / folder) as entries:
+                names = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            found.problems.append(Problem(folder, f"folder cannot be opened: {error.strerror}"))
+            continue
+        for entry in names:
+            _sort_entry(entry, f"{folder}/{entry.name}" if folder else entry.name, found, folders, links)
+    found.images.sort()
+    found.others.sort()
+    return found
+
+
+def _sort_entry(
+    entry: os.DirEntry[str], path: str, found: FolderFiles, folders: list[str], links: deque[str]
+) -> None:
+    if entry.name.startswith(".") or entry.name.casefold() in _HIDDEN:
+        return
+    try:
+        mode = entry.stat().st_mode
+        if stat.S_ISDIR(mode):
+            (links if entry.is_symlink() else folders).append(path)
+        elif not stat.S_ISREG(mode):  # opening a named pipe would wait forever
+            found.problems.append(Problem(path, "not a regular file"))
+        elif _SUFFIX.fullmatch(os.path.splitext(entry.name)[1]) or _starts_like_image(entry.path):
+            found.images.append(path)
+        else:
+            found.others.append(path)
+    except OSError as error:
+        kind = "broken link" if entry.is_symlink() else "cannot be opened"
+        found.problems.append(Problem(path, f"{kind}: {error.strerror}"))
+
+
+def _starts_like_image(path: str) -> bool:
+    """Whether the first bytes are those of an image, whatever the file's suffix is."""
+    with open(path, "rb") as file:
+        head = file.read(12)
+    return head.startswith(_MAGIC) or (head[:4] == b"RIFF" and head[8:] == b"WEBP")

@@ -1,4 +1,4 @@
-"""A network on batches of one fixed size; on CUDA recorded once and replayed, which leaves the processor to the decoders."""
+"""A network on batches of one fixed size; on CUDA it is recorded once and replayed, so that the CPU is free to decode."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from grande_gnn.images.networks import Extractor
 __all__ = ["FixedBatch"]
 
 Answer = Callable[[], NDArray[np.float32]]
+"""Waits for the features of a batch and returns them."""
 
 
 class FixedBatch:
-    """Features of up to ``size`` images, always computed for ``size``, so that they do not depend on the batch."""
+    """Features of up to ``size`` images, always computed for ``size`` of them, so that they do not depend on the batch."""
 
     def __init__(self, extractor: Extractor, device: torch.device, size: int) -> None:
         side = extractor.preprocess.size
@@ -25,20 +26,20 @@ class FixedBatch:
         self._graph = self._record() if device.type == "cuda" else None
 
     def _record(self) -> torch.cuda.CUDAGraph | None:
-        beside = torch.cuda.Stream()
-        beside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(beside):
-            self._extractor(self._pixels)  # libraries choose their kernels
-            if self._waits():
+        side_stream = torch.cuda.Stream()
+        side_stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side_stream):
+            self._extractor(self._pixels)  # the first call lets libraries choose their kernels
+            if self._synchronizes():
                 return None
-        torch.cuda.current_stream().wait_stream(beside)
+        torch.cuda.current_stream().wait_stream(side_stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self._features = self._extractor(self._pixels)
         return graph
 
-    def _waits(self) -> bool:
-        """Whether the network waits for the GPU in between, and so cannot be recorded."""
+    def _synchronizes(self) -> bool:
+        """Whether the network waits for the GPU in its forward pass, and so cannot be recorded."""
         before = torch.cuda.get_sync_debug_mode()
         torch.cuda.set_sync_debug_mode("error")
         try:
@@ -52,7 +53,7 @@ class FixedBatch:
         return False
 
     def start(self, pixels: torch.Tensor) -> Answer:
-        """Begin with these images; the answer waits for their features and for nothing that began later."""
+        """Start computing these images; the answer waits for their features and for nothing started later."""
         self._pixels[: len(pixels)].copy_(pixels, non_blocking=True)
         if self._graph is None:
             features = self._extractor(self._pixels)
@@ -62,7 +63,7 @@ class FixedBatch:
         fetched = features[: len(pixels)].to("cpu", non_blocking=True)
         if not features.is_cuda:
             return fetched.numpy
-        finished = torch.cuda.Event(blocking=True)  # sleeps while it waits: every core is decoding
+        finished = torch.cuda.Event(blocking=True)  # sleeps while it waits, because every core is decoding
         finished.record()
 
         def answer() -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Labels from a CSV file: ``file,label``, one row an image, blank = unlabelled."""
+"""Labels from a CSV file: ``file,label``, one row per image, blank = unlabelled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["has_label_columns", "read_label_csv"]
 
 _FILE_COLUMNS = (r"(file|image|img|photo|picture)(file)?(name|path)?", r"path", r"(image|img)?id", r"name")
 _LABEL_COLUMNS = (r"(class)?labels?", r"class(name)?|category", r"target|species|annotation|tag|y")
-"""Patterns of column names, lower case and without punctuation; earlier ones go first."""
+"""Patterns of column names in lower case, without punctuation; earlier ones have priority."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class _Row:
 def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[str], list[Problem]]:
     """The label of each of ``files`` (paths relative to ``root``), ``""`` where the CSV gives none.
 
-    A file is named relative to the CSV's folder or to ``root``, absolutely, or by its name alone,
-    with or without suffix, where only one file has that name. Columns are matched by name
-    whatever their case and punctuation (``File Name``, ``class_label``), else a file of two
-    columns is taken as file, label. A file with two different labels is left unlabelled.
+    A path is absolute, or relative to the CSV's folder or to ``root``. A bare name, with or without
+    suffix, is enough where only one file has it. Columns are found by their names, whatever the case
+    and punctuation (``File Name``, ``class_label``); a CSV with two columns and no known names is read
+    as file, label. A file with two different labels is left unlabelled.
     """
     finder = _FileFinder(path.parent, root, files)
     given: dict[int, list[_Row]] = {}
@@ -68,7 +68,7 @@ def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[s
 
 
 def has_label_columns(path: Path) -> bool:
-    """Whether the first line of a CSV names a column of files and one of labels."""
+    """Whether the first line of a CSV names a column with files and one with labels."""
     try:
         with open(path, "rb") as file:
             header = _split(_decode(file.read(1 << 16)).partition("\n")[0])
@@ -78,7 +78,7 @@ def has_label_columns(path: Path) -> bool:
 
 
 class _FileFinder:
-    """Finds the file a CSV means: by path first, then by name, then by name without suffix."""
+    """Finds the file that a CSV names: by path first, then by name, then by name without suffix."""
 
     def __init__(self, csv_folder: Path, root: Path, files: Sequence[str]) -> None:
         self._folders = [csv_folder.absolute(), root.absolute()]
@@ -103,7 +103,7 @@ class _FileFinder:
 
 
 def _relative(path: Path, root: Path) -> str:
-    """The way from ``root`` to ``path``, or ``""``, which no file has."""
+    """``path`` relative to ``root``; ``""``, which is no file's path, if there is no such path."""
     try:
         return os.path.relpath(path, root).replace(os.sep, "/")
     except ValueError:  # Windows: another drive
@@ -121,7 +121,7 @@ def _unique(names: Iterable[str]) -> dict[str, int]:
 
 
 def _normal(name: str) -> str:
-    """One spelling for names that macOS and others compose differently."""
+    """The same string for names that macOS and other systems compose differently."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -132,7 +132,7 @@ def _read_rows(path: Path, finder: _FileFinder) -> list[_Row]:
         raise FileFormatError(f"the labels file {path} cannot be read; got {error}") from None
     if not lines:
         raise FileFormatError(
-            f"the labels file {path} needs the columns file and label and a row an image; got an empty file"
+            f"the labels file {path} needs the columns file and label and one row per image; got an empty file"
         )
     header = lines[0][1]
     columns = _columns(header)
@@ -155,7 +155,7 @@ def _row(line: int, cells: list[str], file: int, label: int) -> _Row:
 def _columns(header: list[str]) -> tuple[int, int] | None:
     """The positions of the file and of the label column."""
     file, label = _named_columns(header)
-    if len(header) == 2 and file is None and label is not None:  # of two columns, the other is the other
+    if len(header) == 2 and file is None and label is not None:  # the remaining column is the other one
         file = 1 - label
     elif len(header) == 2 and label is None and file is not None:
         label = 1 - file
@@ -178,7 +178,7 @@ def _match(header: list[str], patterns: tuple[str, ...]) -> int | None:
 def _split(text: str) -> list[tuple[int, list[str]]]:
     """The line number and the cells of each line that is not blank.
 
-    The separator is the one that occurs most often in the first line.
+    The separator is the candidate that occurs most often in the first line.
     """
     separator = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -186,15 +186,15 @@ def _split(text: str) -> list[tuple[int, list[str]]]:
 
 
 def _decode(data: bytes) -> str:
-    """UTF-8, or UTF-16 with a byte order mark, as spreadsheets write it."""
+    """The text of a file in UTF-8, or in UTF-16 with a byte order mark, as spreadsheets write it."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", errors="replace")
-    # A file name need not be valid UTF-8; surrogateescape is how Python spells such a name.
+    # A file name need not be valid UTF-8; surrogateescape is how Python represents such a name.
     return data.decode("utf-8-sig", errors="surrogateescape")
 
 
 def _western(cell: str) -> str:
-    """A cell that is not UTF-8, read in the code page of Western spreadsheets."""
+    """The cell; if it was not UTF-8, decoded with the code page of Western spreadsheets."""
     if any("\udc80" <= character <= "\udcff" for character in cell):
         return cell.encode("utf-8", errors="surrogateescape").decode("cp1252", errors="replace")
     return cell

@@ -1,4 +1,4 @@
-"""Files that cannot be used, each with its reason: listed, never fatal."""
+"""Files that cannot be used, each with its reason: they are listed and never fatal."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["Problem", "count_problems", "write_problems"]
 
 @dataclass(frozen=True)
 class Problem:
-    """A file, its path relative to the image folder where it lies inside, and what is wrong with it."""
+    """A file, relative to the image folder if it is inside, and what is wrong with it."""
 
     file: str
     reason: str
 
 
 def write_problems(path: str | Path, problems: Iterable[Problem]) -> None:
-    """Write ``problems.csv``: ``file,reason``, one row a problem."""
+    """Write a CSV with the columns ``file`` and ``reason``, one row per problem."""
     write_csv(path, ["file", "reason"], ([problem.file, problem.reason] for problem in problems))
 
 
 def count_problems(problems: Iterable[Problem]) -> list[tuple[str, int]]:
-    """How often each kind of reason occurs, most frequent first; a kind is the text before the colon.
+    """How often each kind of problem occurs, most frequent first; the kind is the reason up to its colon.
 
     >>> count_problems([Problem("a", "damaged: no end"), Problem("b", "empty"), Problem("c", "empty")])
     [('empty', 2), ('damaged', 1)]

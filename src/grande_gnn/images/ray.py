@@ -1,8 +1,8 @@
 """Extract features on a Ray cluster, for image sets that outgrow one machine.
 
-Ray Data streams numbered tasks through the cluster's cores, or GPUs; a task whose worker or node is lost
-runs again. The features are those of the local runner. Every machine must see the image files under the
-same path and have the same version of this package; the store is written by this machine alone.
+Ray Data streams numbered tasks through the cluster's cores or GPUs; a task whose worker or node is lost
+runs again. The features equal those of the local runner. Every machine must see the image files under the
+same path and have the same version of this package; only this machine writes to the store.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from grande_gnn.images.networks import Extractor
 from grande_gnn.images.store import FeatureStore
 from grande_gnn.images.workers import Batch, Tasks, run_network
 from grande_gnn.internal.cluster import joined_cluster
+from grande_gnn.internal.device import DEVICES
 from grande_gnn.internal.validation import check_choice
 
 __all__ = ["RayRunner"]
 
 _TASKS_PER_CALL = 8
-"""Batches in one Ray task: some hundred milliseconds of work, so that its overhead does not count."""
+"""Batches per Ray task: some hundred milliseconds of work, so that the overhead of a task is negligible."""
 
 
 @dataclass(frozen=True)
 class RayRunner:
-    """Runs on the Ray cluster at ``address`` (``host:port``); None = one on this machine."""
+    """Extracts on the Ray cluster at ``address`` (``host:port``); None starts one on this machine."""
 
     address: str | None = None
 
@@ -47,8 +48,8 @@ class RayRunner:
         workers: int | None,
         thumbnails: bool,
     ) -> Iterator[Batch]:
-        """Batches with features, in any order; ``auto`` means CPU, ``workers`` limits the tasks at a time."""
-        device = "cuda" if check_choice(device, ("auto", "cpu", "cuda"), name="device") == "cuda" else "cpu"
+        """Yield batches with features, in any order; ``auto`` means CPU, ``workers`` limits the parallel tasks."""
+        device = "cuda" if check_choice(device, DEVICES, name="device") == "cuda" else "cpu"
         tasks = Tasks(paths, extractor, frozenset(), device, thumbnails)
         if not len(tasks):
             return
@@ -68,7 +69,7 @@ class RayRunner:
 
 
 def _quiet_data() -> Any:
-    """Ray Data without its own progress bars: there is one already."""
+    """Ray Data without its own progress bars and messages."""
     try:
         import ray.data
     except ImportError as error:
@@ -82,7 +83,7 @@ def _quiet_data() -> Any:
 
 @dataclass(frozen=True)
 class _Work:
-    """One Ray task: some numbered batches to features."""
+    """One Ray task: turns some numbered batches into features."""
 
     shared: Any
     """Reference to the tasks and the extractor, copied to each machine once."""
@@ -98,7 +99,7 @@ class _Work:
 
 @lru_cache(maxsize=1)
 def _fetch(shared: Any, device: str) -> tuple[Tasks, FixedBatch | None]:
-    """Once a worker process."""
+    """The tasks and the network, fetched once per worker process."""
     import ray
 
     torch.set_num_threads(1)  # as in the local workers, so that the features are the same

@@ -1,8 +1,8 @@
-"""Read any image safely: upright, RGB, first frame; what cannot be read is an error with its reason.
+"""Read any image safely: upright, RGB, first frame; a file that cannot be read is an error with its reason.
 
-JPEG files are decoded at a half, a quarter or an eighth of their size where the result is still
-at least twice as large as what is needed: the decoder then leaves out frequencies that the final
-resize would remove.
+JPEG files are decoded at a half, a quarter or an eighth of their size if the result is still
+at least twice as large as needed: the decoder then leaves out frequencies that the final
+resize would remove anyway.
 """
 
 from __future__ import annotations
@@ -17,11 +17,15 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from grande_gnn.errors import FileFormatError
+from grande_gnn.images.preprocess import center_box
 
-__all__ = ["read_image"]
+__all__ = ["THUMBNAIL_SIZE", "read_image", "read_thumbnail", "thumbnail_jpeg"]
 
 REDUCING_GAP = 2
-"""A reduced JPEG keeps at least this many pixels for each pixel of the result, in each direction."""
+"""A reduced JPEG keeps at least this many pixels per pixel of the result, in each direction."""
+
+THUMBNAIL_SIZE = 64
+"""Width and height in pixels of the thumbnails kept with the features: 20,000 of them take about 35 MB."""
 
 _HEIF_BRANDS = frozenset(
     {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1", b"avif", b"avis"}
@@ -29,18 +33,18 @@ _HEIF_BRANDS = frozenset(
 
 
 def read_image(path: str | Path, short_side: int | None = None) -> Image.Image:
-    """Return the image in ``path`` as RGB, turned upright as its EXIF orientation says.
+    """Return the image in ``path`` as RGB, rotated upright according to its EXIF orientation.
 
     Parameters
     ----------
-    path : a file in any format Pillow reads, HEIC and AVIF where pillow-heif is installed.
-    short_side : the number of pixels the short side is going to be reduced to, which allows
-        JPEG files to be decoded at a reduced scale; None decodes all pixels.
+    path : a file in any format that Pillow reads; HEIC and AVIF need pillow-heif.
+    short_side : the number of pixels to which the caller will reduce the short side. It allows JPEG
+        files to be decoded at a reduced scale; None decodes all pixels.
 
     Raises
     ------
     FileFormatError
-        The file is no readable image; the message is the reason.
+        The file is not a readable image; the message is the reason.
     """
     with _reasons(), open(path, "rb") as file:
         image = _open(file)
@@ -50,9 +54,24 @@ def read_image(path: str | Path, short_side: int | None = None) -> Image.Image:
         return _to_rgb(_upright(image))
 
 
+def read_thumbnail(path: str | Path, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
+    """The thumbnail of the image in ``path``, in any size; raises FileFormatError with the reason."""
+    return thumbnail_jpeg(read_image(path, size), size, quality)
+
+
+def thumbnail_jpeg(image: Image.Image, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
+    """The center square of an RGB image as a JPEG file of ``size`` × ``size`` pixels."""
+    out = io.BytesIO()
+    # The mean of 3 × 3 pixels taken at equal distances: it takes a third of the time of a proper resize, which would
+    # add a sixth to the decoding, and is good enough for so small a picture.
+    picked = image.resize((3 * size, 3 * size), Image.Resampling.NEAREST, center_box(image.size))
+    picked.reduce(3).save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
 @contextmanager
 def _reasons() -> Iterator[None]:
-    """Turn whatever Pillow raises on hostile bytes into a FileFormatError with the reason."""
+    """Turn whatever Pillow raises for hostile bytes into a FileFormatError with the reason."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns about damaged metadata and large images
@@ -71,7 +90,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Image.DecompressionBombError):
         return f"too large: {error}"
     if isinstance(error, UnidentifiedImageError):
-        return "not an image, or in a format that is not known"
+        return "not an image, or in an unknown format"
     if isinstance(error, MemoryError):
         return "too large: it does not fit in memory"
     if "truncated" in str(error).casefold():
@@ -107,25 +126,25 @@ def _register_heif() -> None:
 def _upright(image: Image.Image) -> Image.Image:
     try:
         ImageOps.exif_transpose(image, in_place=True)
-    except Exception:  # damaged metadata around a good image: take it as it is
+    except Exception:  # damaged metadata around a good image: use it as it is
         return image
     return image
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith(("I", "F")):
-        image = _to_grey(image)
+        image = _to_gray(image)
     if image.has_transparency_data:
-        # On white, as most viewers show it; the colour stored under transparent pixels means nothing.
+        # On white, as most viewers show it; the color stored under transparent pixels means nothing.
         layer = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
-def _to_grey(image: Image.Image) -> Image.Image:
-    """8-bit grey from 16-bit (its full range) or from 32-bit numbers (their range in the image).
+def _to_gray(image: Image.Image) -> Image.Image:
+    """8-bit gray from 16-bit (its full range) or from 32-bit numbers (their range in the image).
 
-    Pillow's own conversion cuts everything above 255.
+    Pillow's own conversion clips everything above 255.
     """
     values = np.asarray(image)
     if image.mode.startswith("I;16"):

@@ -1,6 +1,6 @@
-"""Places for decoded batches in memory that this process and its workers share.
+"""Buffers for decoded batches in memory that this process and its workers share.
 
-Each worker fills its places in turn, so nothing is allocated, sent or copied between a worker and the GPU.
+Each worker fills its buffers in turn, so nothing is allocated, sent or copied between a worker and the GPU.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import torch
 
-__all__ = ["WORKERS_BORN_BY", "Slots", "shared_slots"]
+__all__ = ["START_METHOD", "SharedPixels", "allocate_pixels"]
 
-WORKERS_BORN_BY = "fork" if sys.platform == "linux" else None
-"""How worker processes start; only forked ones have this process's memory. None: the system's own way."""
-_MOST_BYTES = 8 * 2**30
+START_METHOD = "fork" if sys.platform == "linux" else None
+"""How worker processes start; only forked ones share this process's memory. None is the system's default."""
+_MAX_BYTES = 8 * 2**30
 
 
-def shared_slots(n_workers: int, n_slots: int, shape: tuple[int, ...]) -> Slots | None:
-    """Slots, where the system has the memory for them and workers that share it."""
-    if WORKERS_BORN_BY != "fork" or n_workers * n_slots * int(np.prod(shape)) > _MOST_BYTES:
+def allocate_pixels(n_workers: int, n_buffers: int, shape: tuple[int, ...]) -> SharedPixels | None:
+    """Shared buffers, or None if workers do not share memory or the system does not have enough of it."""
+    if START_METHOD != "fork" or n_workers * n_buffers * int(np.prod(shape)) > _MAX_BYTES:
         return None
     try:
-        return Slots(n_workers, n_slots, shape)
+        return SharedPixels(n_workers, n_buffers, shape)
     except OSError:
         return None
 
 
-class Slots:
-    """``n_slots`` places for each of ``n_workers``, each an array of bytes of the given shape.
+class SharedPixels:
+    """``n_buffers`` buffers for each of ``n_workers``, each an array of bytes of the given shape.
 
-    A worker with at most p batches under way or unread, which is what the data loader sees to, needs p + 2 places, if
-    a batch's pixels are done with before the next but one is asked for.
+    A worker with at most p batches in progress or unread, as the data loader ensures, needs p + 2 buffers: the network
+    may still use two more, the batch it was given last and the one before.
     """
 
-    def __init__(self, n_workers: int, n_slots: int, shape: tuple[int, ...]) -> None:
-        whole = (n_workers, n_slots, *shape)
+    def __init__(self, n_workers: int, n_buffers: int, shape: tuple[int, ...]) -> None:
+        whole = (n_workers, n_buffers, *shape)
         memory = mmap.mmap(-1, int(np.prod(whole)))  # anonymous, so not limited by the size of /dev/shm
         self.pixels = torch.from_numpy(np.frombuffer(memory, dtype=np.uint8).reshape(whole))
-        self.n_slots = n_slots
+        self.n_buffers = n_buffers
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """Within it copies to the GPU need not wait; if the driver refuses, they do."""
+        """Inside the block copies to the GPU are asynchronous, unless the driver refuses to pin the memory."""
         runtime = torch.cuda.cudart()
         refused = int(runtime.cudaHostRegister(self.pixels.data_ptr(), self.pixels.numel(), 0))
         if refused:

@@ -1,12 +1,12 @@
 """The feature store: features kept by file content, so that no image is extracted twice.
 
-One SQLite file for each extractor. A row is the digest of an image file's bytes, its features
-and its thumbnail; rows are written in transactions, so a process killed at any moment leaves
+There is one SQLite file per extractor. A row holds the digest of an image file's bytes, its thumbnail
+and its features. Rows are written in transactions, so a process killed at any moment leaves
 the rows of all finished transactions and nothing else. A second table remembers the digest of
-each path with its size and times, so that unchanged files are not even opened again.
+each path together with the file's size and times, so that unchanged files are not even opened again.
 
-The store lies in the folder ``GRANDE_CACHE`` if that variable is set, else in the user's cache
-folder (``~/.cache/grande-gnn`` on Linux). Deleting it costs nothing but the time to extract again.
+The store is in the folder ``GRANDE_CACHE`` if that variable is set, otherwise in the user's cache
+folder (``~/.cache/grande-gnn`` on Linux). Deleting it costs only the time to extract again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -23,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from platformdirs import user_cache_path
 
 from grande_gnn.errors import FileFormatError, GrandeError
 
@@ -35,29 +35,23 @@ CREATE TABLE IF NOT EXISTS files (
 ) WITHOUT ROWID;
 """
 _CHUNK = 500
-"""Keys in one query; SQLite allows at least 999."""
+"""Keys per query; SQLite allows at least 999."""
 _WAIT_S = 120.0
-"""How long to wait for another process that writes to the same store."""
-_SETTLED_NS = 2_000_000_000
-"""A file changed less than two seconds ago may change again without its times showing it."""
+"""How long to wait while another process writes to the same store."""
+SETTLED_NS = 2_000_000_000
+"""A file changed less than two seconds ago may change again without a new time stamp."""
 
 
 def default_store_folder() -> Path:
-    """``GRANDE_CACHE``, else this package's folder among the user's caches."""
+    """``GRANDE_CACHE`` if it is set, otherwise this package's folder among the user's caches."""
     if folder := os.environ.get("GRANDE_CACHE"):
         return Path(folder)
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "grande-gnn"
+    # Without platformdirs' opinion that the folder ends in "Cache" on Windows: version 0.1 had none.
+    return user_cache_path("grande-gnn", appauthor=False, opinion=False)
 
 
 class FileState(NamedTuple):
-    """What tells that a file is unchanged; the path as the bytes it has on disk."""
+    """By these values a file is recognized as unchanged; the path is in bytes, as on disk."""
 
     path: bytes
     size: int
@@ -66,12 +60,13 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> FileState:
+        """The present state of the file at ``path``."""
         info = os.stat(path)
         return cls(os.fsencode(path.absolute()), info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
     def is_settled(self) -> bool:
-        """Whether a later change would show in the times."""
-        return time.time_ns() - max(self.modified, self.changed) > _SETTLED_NS
+        """Whether a later change would be visible in the time stamps."""
+        return time.time_ns() - max(self.modified, self.changed) > SETTLED_NS
 
 
 class StoredImage(NamedTuple):
@@ -92,9 +87,9 @@ def digest_file(path: Path) -> bytes:
 
 
 class FeatureStore:
-    """The features of one extractor; see the module's text.
+    """The features of one extractor; see the module's documentation.
 
-    An object holds only the path, so it may be sent to other processes; each call opens the file anew.
+    An object holds only the path, so it may be sent to other processes; each call opens the file.
     """
 
     def __init__(self, folder: str | Path | None, identity: str) -> None:
@@ -112,7 +107,7 @@ class FeatureStore:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection and a transaction, which is committed when the block ends without an error."""
+        """A connection with a transaction that is committed if the block ends without an error."""
         try:
             with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as connection, connection:
                 yield connection
@@ -123,12 +118,12 @@ class FeatureStore:
             ) from error
         except sqlite3.DatabaseError as error:
             raise FileFormatError(
-                f"the feature store {self.path} is damaged: delete it, and its features are extracted again; "
+                f"the feature store {self.path} is damaged: delete it, and the features will be extracted again; "
                 f"got {error}"
             ) from error
 
     def add(self, images: Sequence[StoredImage], files: Sequence[tuple[FileState, bytes]] = ()) -> None:
-        """Keep images, and which files have which content, in one transaction."""
+        """Store images, and which content each file has, in one transaction."""
         with self._open() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO images VALUES (?, ?, ?)",
@@ -140,7 +135,7 @@ class FeatureStore:
             )
 
     def add_thumbnails(self, thumbnails: Mapping[bytes, bytes]) -> None:
-        """Keep thumbnails, by digest, of images that are here without one."""
+        """Store thumbnails, by digest, of images that have none yet."""
         with self._open() as connection:
             connection.executemany(
                 "UPDATE images SET thumbnail = ? WHERE digest = ? AND thumbnail = x''",
@@ -148,17 +143,17 @@ class FeatureStore:
             )
 
     def digests(self) -> frozenset[bytes]:
-        """The keys of all images whose features are here."""
+        """The digests of all images in the store."""
         with self._open() as connection:
             return frozenset(row[0] for row in connection.execute("SELECT digest FROM images"))
 
     def is_empty(self) -> bool:
-        """Whether nothing was ever kept here."""
+        """Whether the store holds no image."""
         with self._open() as connection:
             return connection.execute("SELECT 1 FROM images LIMIT 1").fetchone() is None
 
     def unchanged(self, states: Sequence[FileState]) -> list[bytes | None]:
-        """The digest of each file that is unchanged since its features were kept, else None."""
+        """The digest of each file that has not changed since its features were stored, otherwise None."""
         rows = self._select(
             "path, size, modified, changed, digest FROM files JOIN images USING (digest) WHERE path",
             [state.path for state in states],
@@ -174,7 +169,7 @@ class FeatureStore:
             yield np.stack([np.frombuffer(rows[digest], dtype="<f4") for digest in chunk])
 
     def thumbnails(self, digests: Sequence[bytes]) -> Iterator[bytes]:
-        """The thumbnails of ``digests``, in their order, as JPEG files of 64 × 64 pixels; empty where none was kept."""
+        """The thumbnails of ``digests``, in their order, as JPEG files of 64 × 64 pixels; empty where there is none."""
         for start in range(0, len(digests), _CHUNK):
             chunk = digests[start : start + _CHUNK]
             rows = dict(self._select("digest, thumbnail FROM images WHERE digest", chunk))

@@ -1,17 +1,20 @@
-"""What was found in a folder, in words: classes, counts and example rows."""
+"""A text that shows what was found in a folder: classes, counts and example rows."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from grande_gnn.images.find import ImageSet
 from grande_gnn.images.problems import count_problems
+from grande_gnn.internal.moved import moved_name
 
-__all__ = ["summarise"]
+__all__ = ["summarize"]
 
 
-def summarise(images: ImageSet, n_examples: int = 10) -> str:
-    """Classes, counts and ``n_examples`` rows spread evenly over the files, as text to print."""
+def summarize(images: ImageSet, n_examples: int = 10) -> str:
+    """The classes, their counts, and ``n_examples`` rows spread evenly over the files, as text to print."""
     counts = images.class_counts
     labelled = sum(counts.values())
     lines = [
@@ -38,3 +41,7 @@ def summarise(images: ImageSet, n_examples: int = 10) -> str:
 def _table(rows: list[tuple[str, str]]) -> list[str]:
     width = max(len(row[0]) for row in rows)
     return [f"  {first:<{width}}  {second}" for first, second in rows]
+
+
+def __getattr__(name: str) -> Any:  # the spelling of version 0.1
+    return moved_name(__name__, name)

@@ -1,7 +1,7 @@
 """Import paths of version 0.1 that have moved: they work for one more version, with a DeprecationWarning.
 
-Importing an old module gives the new module itself, so that there is one copy of every class. Where the names of an
-old module went to several new ones, the old path gives a module that looks each name up in them.
+Importing an old module gives the new module itself, so that there is one copy of every class. If its names went to
+several modules, or got new names, the old path gives a module that looks each of them up.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ MOVED_MODULES: dict[str, tuple[str, ...]] = {
     "images.slots": ("images.shared_pixels",),
     "images.fixed_batch": ("images.gpu",),
     "images.ray_runner": ("images.ray",),
+    "images.walk": ("images.find",),
+    "images.thumbnail": ("images.read",),
     "images.extractors": ("images.networks",),
-    "images.extractors.base": ("images.networks.base",),
-    "images.extractors.lite": ("images.networks.lite",),
-    "images.extractors.pixels": ("images.networks.pixels",),
+    "images.extractors.base": ("images.networks.extractor", "images.networks.registry"),
+    "images.extractors.lite": ("images.networks.efficientnet_lite",),
+    "images.extractors.pixels": ("images.networks.tiny_pixels",),
     "images.extractors.timm_models": ("images.networks.timm_models",),
     "images.extractors.weights": ("images.networks.weights",),
     "graph.registry": ("graph.kinds",),
@@ -72,13 +74,22 @@ MOVED_NAMES: dict[str, dict[str, str]] = {
     "images": {
         "labelling_order": "labelling.suggest:labelling_order",
         "write_template": "labelling.suggest:write_template",
+        "summarise": "images.summary:summarize",
     },
     "labelling": {
         "label_new_features": "labelling.assess:assess_new",
         "write_predictions": "labelling.result:write_predictions",
     },
+    "images.slots": {
+        "Slots": "images.shared_pixels:SharedPixels",
+        "WORKERS_BORN_BY": "images.shared_pixels:START_METHOD",
+        "shared_slots": "images.shared_pixels:allocate_pixels",
+    },
+    "images.summary": {"summarise": "images.summary:summarize"},
+    "images.transform": {"centre_box": "images.preprocess:center_box"},
+    "selection": {"FAVOURITE": "classifier.tuning:FAVORITE"},
 }
-"""Package → names it no longer exports, each with the module and the name it has now."""
+"""Module → names that it no longer has, each with the module that has it now and its name there."""
 
 
 def install() -> None:
@@ -110,19 +121,21 @@ class _OldPaths:
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if not name.startswith("grande_gnn.") or name[11:] not in MOVED_MODULES:
             return None
-        return ModuleSpec(name, _Loader([f"grande_gnn.{home}" for home in MOVED_MODULES[name[11:]]]))  # type: ignore[arg-type]
+        homes = [f"grande_gnn.{home}" for home in MOVED_MODULES[name[11:]]]
+        return ModuleSpec(name, _Loader(homes, name[11:] in MOVED_NAMES))  # type: ignore[arg-type]
 
 
 class _Loader:
-    """Gives the new module, or one that forwards to several, in place of the old one."""
+    """Gives the new module in place of the old one, or a module that forwards if the names are not all there."""
 
-    def __init__(self, homes: list[str]) -> None:
+    def __init__(self, homes: list[str], has_renamed: bool) -> None:
         self._homes = homes
+        self._forwards = has_renamed or len(homes) > 1
         self._spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         _warn(spec.name, " or ".join(self._homes), stacklevel=3)
-        if len(self._homes) > 1:
+        if self._forwards:
             return _Forwarding(spec.name, self._homes)
         module = import_module(self._homes[0])
         self._spec = module.__spec__
@@ -134,7 +147,7 @@ class _Loader:
 
 
 class _Forwarding(ModuleType):
-    """Looks its names up in several modules."""
+    """Looks names up in the modules that have them now."""
 
     def __init__(self, name: str, homes: list[str]) -> None:
         super().__init__(name, f"Moved to {', '.join(homes)}.")
@@ -145,7 +158,7 @@ class _Forwarding(ModuleType):
             module = import_module(home)
             if hasattr(module, name):
                 return getattr(module, name)
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return moved_name(self.__name__, name)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Call the function of the module's own name.

@@ -1,4 +1,4 @@
-"""Read weights from a file and put them into a network, checked."""
+"""Read weights from a file, check them, and load them into a network."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ __all__ = ["load_weights"]
 def load_weights(network: nn.Module, path: Path) -> None:
     """Load a ``.safetensors``, ``.pth`` or ``.pt`` file into ``network``.
 
-    Entries the network does not have (a classification head) are left out; each it has must be there.
+    Entries that the network does not have (a classification head) are ignored; all that it has are required.
     """
     state = _read_state(path)
     own = network.state_dict()
-    # Counts training steps; not used here and absent from older files.
+    # A counter of training steps; not used here and absent from older files.
     needed = {key for key in own if not key.endswith("num_batches_tracked")}
     wrong = sorted(key for key in needed if key not in state or state[key].shape != own[key].shape)
     if wrong:
         raise FileFormatError(
             f"{path} does not hold the weights of this network (another architecture?): "
-            f"{len(wrong)} of {len(needed)} entries are missing or of another shape; got no {wrong[0]!r}"
+            f"{len(wrong)} of {len(needed)} entries are missing or have another shape; got no {wrong[0]!r}"
         )
     network.load_state_dict({key: state[key] for key in needed}, strict=False)
 
 
 def _read_state(path: Path) -> dict[str, torch.Tensor]:
     if not path.is_file():
-        raise FileFormatError(f"the weights file must exist; got {path}, which is no file")
+        raise FileFormatError(f"the weights file must be an existing file; got {path}")
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file

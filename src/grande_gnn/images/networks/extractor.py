@@ -1,32 +1,30 @@
-"""What an extractor is: preprocessing and a network, with an identity."""
+"""What an extractor is: preprocessing and a network, together with an identity."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import re
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from grande_gnn.images.preprocess import Preprocess
 
-__all__ = ["Builder", "Extractor", "make_extractor"]
+__all__ = ["Extractor", "make_extractor"]
 
 _VERSION = b"1"
-"""Part of every identity: raise it when features change although weights and preprocessing do not."""
+"""Part of every identity: to be raised when features change although weights and preprocessing do not."""
 
 
 @dataclass(frozen=True)
 class Extractor:
     """A network that maps images to features.
 
-    ``identity`` names the feature store: it is made of the name, the weights' content and the
-    preprocessing, so features of different networks are never mixed up.
+    ``identity`` names the feature store. It depends on the name, the content of the weights and the
+    preprocessing, so that features of different networks are never mixed up.
     """
 
     name: str
@@ -36,21 +34,17 @@ class Extractor:
 
     @torch.inference_mode()
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Features (n, n_features) in float32 of uint8 pixels (n, size, size, 3)."""
+        """The features (n, n_features), in float32, of uint8 pixels (n, size, size, 3)."""
         # Full float32, so that features from CUDA and CPU agree to rounding.
         exact = torch.backends.cudnn.flags(
             enabled=True, benchmark=False, deterministic=True, allow_tf32=False
         )
         with exact if pixels.is_cuda else nullcontext():
-            return self.network(self.preprocess.normalise(pixels)).float()
+            return self.network(self.preprocess.normalize(pixels)).float()
 
     def to(self, device: torch.device) -> Extractor:
         """A copy of this extractor on ``device``."""
         return replace(self, network=copy.deepcopy(self.network).to(device))
-
-
-Builder = Callable[[str, Path | None], Extractor]
-"""Makes an extractor from its name and a file of weights (None = those that come with it)."""
 
 
 def make_extractor(name: str, preprocess: Preprocess, network: nn.Module) -> Extractor:

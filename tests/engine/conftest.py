@@ -1,6 +1,6 @@
 """The same trainings in plain torch with autograd: what the engine's hand-written passes must equal."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,11 +9,10 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from grande_gnn.degree import degree_centrality
-from grande_gnn.engine import Replica, Settings, train
+from grande_gnn.engine import Replica, Settings
 from grande_gnn.engine.cpu.backend import Backend
-from grande_gnn.engine.dropout import MaskStream
+from grande_gnn.engine.plain import AskedDegree, DiffusionModule
 from grande_gnn.graph import Graph
-from grande_gnn.propagation import appnp, sgc
 
 
 def mean_distance_degree(h, graph):
@@ -25,48 +24,31 @@ def mean_distance_degree(h, graph):
 
 
 @dataclass
-class PlainModel:
-    """One training as a user would write it: parameters, a forward pass, autograd, ``torch.optim.Adam``."""
+class Reference:
+    """One training as a user would write it: a module in float64, autograd, ``torch.optim.Adam``."""
 
+    module: DiffusionModule
     X: torch.Tensor
     graph: Graph
     replica: Replica
     settings: Settings
-    parameters: dict[str, torch.Tensor]
-    masks: list[MaskStream] = field(default_factory=list)
 
     @classmethod
-    def start(cls, X, graph, replica, n_classes, settings, dtype=torch.float64):
+    def start(cls, X, graph, replica, n_classes, settings):
         """Begin at the engine's initial weights, with its stream of dropout masks."""
-        (outcome,) = train(X, graph, [replica], n_classes, replace(settings, epochs=0), keep_models=True)
-        parameters = {k: torch.tensor(v, dtype=dtype).requires_grad_() for k, v in outcome.parameters.items()}
-        widths = [X.shape[1]] + [p.shape[1] for k, p in parameters.items() if k == "weight1"]
-        masks = [
-            MaskStream((len(X), w), settings.drop, (settings.seed, replica.repetition, i))
-            for i, w in enumerate(widths)
-        ]
-        return cls(torch.tensor(X, dtype=dtype), graph, replica, settings, parameters, masks)
+        module = DiffusionModule(X.shape[1], n_classes, replica=replica, settings=settings).double()
+        return cls(module, torch.tensor(X, dtype=torch.float64), graph, replica, settings)
+
+    @property
+    def parameters(self):
+        return dict(self.module.named_parameters())
 
     def head(self, training):
-        p, keep = self.parameters, 1 - self.settings.drop
-
-        def drop(x, i):
-            return x * self.masks[i].next() / keep if training and keep < 1 else x
-
-        if "weight1" not in p:
-            return drop(self.X, 0) @ p["weight"] + p["bias"]
-        hidden = (drop(self.X, 0) @ p["weight1"] + p["bias1"]).relu()
-        return drop(hidden, 1) @ p["weight2"] + p["bias2"]
+        return self.module.train(training).head(self.X)
 
     def logits(self, training=False):
-        s = self.settings
-        if self.replica.precomputes(s):  # Â^K X W + b, as the authors run it
-            diffused = sgc(self.X, self.replica.degree(self.X, self.graph), self.graph, n_hops=s.hops)
-            return diffused @ self.parameters["weight"] + self.parameters["bias"]
-        h = self.head(training)
-        degree = self.replica.degree(h, self.graph)
-        degree = degree.detach() if s.detach else degree
-        return appnp(h, degree, self.graph, n_hops=s.hops, alpha=s.teleport)
+        degree = AskedDegree(self.replica.degree, self.settings.detach)
+        return self.module.train(training)(self.X, self.graph, degree)
 
     def gradients(self):
         """∂loss/∂parameters of one training step."""
@@ -78,20 +60,20 @@ class PlainModel:
         )
 
     def fit(self):
-        optimiser = torch.optim.Adam(
+        optimizer = torch.optim.Adam(
             self.parameters.values(), lr=self.settings.lr, weight_decay=self.settings.weight_decay
         )
         for _ in range(self.settings.epochs):
             for p, gradient in self.gradients().items():
                 self.parameters[p].grad = gradient
-            optimiser.step()
+            optimizer.step()
         return self.logits().detach().numpy()
 
 
 @pytest.fixture(scope="session")
 def plain():
     """The plain-torch training."""
-    return PlainModel
+    return Reference
 
 
 @pytest.fixture

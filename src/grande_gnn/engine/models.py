@@ -113,6 +113,12 @@ class PlainModel(Model):
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", self.title or self.name)
 
+    def parameter_shapes(self, d: int, hidden: int | None, c: int) -> dict[str, tuple[int, ...]]:
+        """Name and shape of everything in the ``state_dict`` of a new module."""
+        from grande_gnn.engine.plain import module_shapes
+
+        return module_shapes(self, d, hidden, c)
+
 
 MODELS: dict[str, Model] = {model.name: model for model in (APPNP(), SGC())}
 """The models by name, in the order in which they are offered."""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from grande_gnn.engine.cpu.backend import Backend
 from grande_gnn.engine.memory import Sizes, replicas_that_fit
+from grande_gnn.engine.plain import PlainTraining
 from grande_gnn.engine.replica import Outcome, Replica, Settings
 from grande_gnn.engine.trainable import Trainable
 from grande_gnn.errors import InvalidInputError
@@ -49,7 +50,11 @@ def train(
 
         def train_batch(batch: list[Replica]) -> list[Outcome]:
             """A function of its own, so that nothing of a batch is left in memory when the next is built."""
-            model = backend.build(tensor, graph, batch, n_classes)
+            model: Trainable
+            if settings.kind.is_diffusion:
+                model = backend.build(tensor, graph, batch, n_classes)
+            else:
+                model = PlainTraining(tensor, graph, batch[0], n_classes, settings)
             _fit(model, backend, len(batch), progress)
             return list(_outcomes(model, len(batch), keep_models))
 
@@ -112,6 +117,9 @@ def _batches(
 ) -> Iterator[list[int]]:
     """Replicas that can be trained together, repetitions adjacent (they share dropout masks), as many as memory holds."""
     settings = backend.settings
+    if not settings.kind.is_diffusion:  # nobody knows what a module allocates, so one at a time
+        yield from ([r] for r in range(len(replicas)))
+        return
     groups: dict[Hashable, list[int]] = {}
     for r, replica in enumerate(replicas):
         groups.setdefault(backend.batch_key(replica), []).append(r)

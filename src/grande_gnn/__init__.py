@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from grande_gnn.classifier.estimator import GrandeClassifier
     from grande_gnn.classifier.splits import LabelledKFold, labelled_accuracy
     from grande_gnn.degree import degree_centrality, grande_degree
-    from grande_gnn.experiments import evaluate
+    from grande_gnn.experiments.evaluate import evaluate
     from grande_gnn.graph import Graph, dgcg_graph, knn_graph, ranked_lists, reciprocal_knn_graph
     from grande_gnn.labelling import Labelling, LabelOptions, label_images
     from grande_gnn.propagation import grande_norm
@@ -31,7 +31,7 @@ _HOMES = {
     "knn_graph": "grande_gnn.graph",
     "ranked_lists": "grande_gnn.graph",
     "reciprocal_knn_graph": "grande_gnn.graph",
-    "evaluate": "grande_gnn.experiments",
+    "evaluate": "grande_gnn.experiments.evaluate",
     "LabelOptions": "grande_gnn.labelling",
     "Labelling": "grande_gnn.labelling",
     "label_images": "grande_gnn.labelling",

@@ -6,8 +6,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from grande_gnn.baselines.augment import centre_view, strong_view, weak_view
-from grande_gnn.baselines.comatch import CoMatch, _Training, contrast_loss, lite0
+from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining, contrast_loss, lite0, square_image
 from grande_gnn.errors import FileFormatError, MissingDependencyError
 
 
@@ -41,11 +40,15 @@ def small(**params):
     return CoMatch(**{**defaults, **params})
 
 
+def squares(images, side=24):
+    return torch.stack([square_image(image, side) for image in images])
+
+
 def training(**params):
     images, y = pictures()
     system = small(**params)
     codes = np.where(np.arange(36) < 6, y, -1)
-    return _Training(system, system._check_samples(images), torch.from_numpy(codes))
+    return CoMatchTraining(system, squares(images), torch.from_numpy(codes))
 
 
 def test_learns_and_the_loss_falls():
@@ -86,13 +89,13 @@ def test_pseudo_labels_are_aligned_and_smoothed():
     logits = torch.tensor([[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
     z = nn.functional.normalize(torch.randn(4, 64, generator=torch.Generator().manual_seed(0)), dim=1)
     known = torch.tensor([0, 1])
-    first = run._pseudo_labels(logits, z, z[:2], known)
+    first = run.pseudo_labels(logits, z, z[:2], known)
     raw = torch.softmax(logits, 1)
     aligned = raw / raw.mean(0)
     torch.testing.assert_close(first, aligned / aligned.sum(1, keepdim=True))
     for _ in range(4):
-        run._pseudo_labels(logits, z, z[:2], known)
-    smoothed = run._pseudo_labels(logits, z, z[:2], known)
+        run.pseudo_labels(logits, z, z[:2], known)
+    smoothed = run.pseudo_labels(logits, z, z[:2], known)
     bank, remembered = (torch.cat(parts) for parts in zip(*list(run.bank)[:5], strict=True))
     expected = 0.9 * first + 0.1 * torch.softmax(z @ bank.T / 0.2, 1) @ remembered
     torch.testing.assert_close(smoothed, expected)
@@ -101,31 +104,8 @@ def test_pseudo_labels_are_aligned_and_smoothed():
 
 def test_an_epoch_draws_each_image_once():
     run = training()
-    assert sorted(run._draw(run.unlabelled, 30).tolist()) == list(range(6, 36))
-    assert np.bincount(run._draw(run.labelled, 12).tolist()).tolist() == [2] * 6
-
-
-@pytest.mark.parametrize("view", [weak_view, strong_view])
-def test_views_are_images_of_the_size_and_vary(view):
-    images = torch.rand(5, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    first = view(images, 28, torch.Generator().manual_seed(1))
-    assert first.shape == (5, 3, 28, 28)
-    assert first.min() >= 0
-    assert first.max() <= 1
-    assert torch.equal(first, view(images, 28, torch.Generator().manual_seed(1)))
-    assert not torch.equal(first, view(images, 28, torch.Generator().manual_seed(2)))
-    twins = view(images[:1].expand(5, -1, -1, -1), 28, torch.Generator().manual_seed(1))
-    assert not torch.equal(twins[0], twins[1])
-
-
-def test_a_plain_image_stays_plain_in_a_weak_view():
-    grey = torch.full((3, 3, 16, 16), 0.4)
-    torch.testing.assert_close(weak_view(grey, 14, torch.Generator().manual_seed(0)), grey[..., :14, :14])
-
-
-def test_the_centre_is_the_centre():
-    images = torch.arange(36.0).view(1, 1, 6, 6)
-    assert centre_view(images, 2).flatten().tolist() == [14, 15, 20, 21]
+    assert sorted(run.draw(run.unlabelled, 30).tolist()) == list(range(6, 36))
+    assert np.bincount(run.draw(run.labelled, 12).tolist()).tolist() == [2] * 6
 
 
 def test_files_and_arrays_are_the_same_images(tmp_path):
@@ -136,7 +116,7 @@ def test_files_and_arrays_are_the_same_images(tmp_path):
     codes = np.where(np.arange(8) < 4, y, -1)
     by_file, by_array = (small(steps=2).fit(X, codes) for X in (paths, images))
     np.testing.assert_array_equal(by_file.transduction_, by_array.transduction_)
-    torch.testing.assert_close(small()._check_samples(paths), small()._check_samples(images))
+    torch.testing.assert_close(squares(paths), squares(images))
 
 
 def test_a_file_that_is_no_image_is_named(tmp_path):

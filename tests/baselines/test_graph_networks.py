@@ -1,12 +1,15 @@
+"""Graph systems: the paper's protocol on their graph, with their degree."""
+
 import numpy as np
 import pytest
 
 from grande_gnn.baselines import SYSTEMS
-from grande_gnn.baselines.graph_networks import BUILDERS, GraphNetwork, mgcn_graph
+from grande_gnn.baselines.graph_networks import GraphNetwork
+from grande_gnn.degree import Grande
+from grande_gnn.engine.models import APPNP
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments import evaluate, fold_labels, paper_folds
-from grande_gnn.graph import dgcg_graph, ranked_lists, reciprocal_edges
-from grande_gnn.graph.rerank import lhrr, rdpac
+from grande_gnn.graph import build_graph, mgcn_graph
 
 
 @pytest.fixture(scope="module")
@@ -33,20 +36,9 @@ def test_is_the_papers_protocol_on_that_graph(data, name, model):
     ]
     (reference,) = evaluate(
         X, y, model=model, degree=entry.options["degree"], folds=4, repeats=1,
-        graph=BUILDERS[entry.options["graph"]](X, 12), **{k: v for k, v in SHORT.items() if k != "n_neighbors"},
+        graph=build_graph(entry.options["graph"], X, 12), **{k: v for k, v in SHORT.items() if k != "n_neighbors"},
     )  # fmt: skip
     np.testing.assert_allclose(accuracies, reference.accuracies[0])
-
-
-def test_the_graphs(data):
-    X, _ = data
-    lists = ranked_lists(X, 100)
-    for name, method in {"lhrr": lhrr, "rdpac": rdpac}.items():
-        graph = mgcn_graph(X, 12, reranker=name, length=100)
-        np.testing.assert_array_equal(graph.indices, reciprocal_edges(method(lists), 12).indices)
-    counted = dgcg_graph(X, 12, count_self=True)
-    np.testing.assert_array_equal(BUILDERS["dgcg-self"](X, 12).indices, counted.indices)
-    assert SYSTEMS["d-grande"].options["graph"] == "dgcg-self"
 
 
 def test_a_graph_may_be_a_function(data):
@@ -55,6 +47,22 @@ def test_a_graph_may_be_a_function(data):
     by_name = GraphNetwork(graph="mgcn", **SHORT).fit(X, given)
     by_function = GraphNetwork(graph=mgcn_graph, **SHORT).fit(X, given)
     np.testing.assert_array_equal(by_name.transduction_, by_function.transduction_)
+
+
+def test_a_degree_may_be_an_object_and_a_model_a_module(data):
+    X, y = data
+    given = np.where(np.arange(120) < 30, y, -1)
+    by_name = GraphNetwork(sigma=0.3, **SHORT).fit(X, given)
+    by_object = GraphNetwork(degree=Grande(0.3), model=APPNP(), **SHORT).fit(X, given)
+    np.testing.assert_array_equal(by_name.transduction_, by_object.transduction_)
+
+
+def test_without_a_seed_every_fit_is_another(data):
+    X, y = data
+    given = np.where(np.arange(120) < 9, y, -1)
+    system = GraphNetwork(**(SHORT | {"random_state": None, "epochs": 1}))
+    answers = [system.fit(X, given).transduction_ for _ in range(4)]
+    assert any((answer != answers[0]).any() for answer in answers[1:])
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("graph", "tree"), ("degree", "rank"), ("model", "gcn")])

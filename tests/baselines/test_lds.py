@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from grande_gnn.baselines.lds import LDS, AllPairs, NearPairs, _Adam, _Search, split_labelled
+from grande_gnn.baselines.lds import LDS, AllPairs, DifferentiableAdam, NearPairs, Search, split_labelled
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph, knn_graph
 
@@ -32,7 +32,7 @@ def test_certain_edges_propagate_like_the_graph(data, pairs):
     torch.testing.assert_close(drawn, dense_operator(graph) @ H)
 
 
-def test_near_pairs_are_the_two_step_neighbourhood():
+def test_near_pairs_are_the_two_step_neighborhood():
     line = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4], 5)
     edges = NearPairs(line, torch.device("cpu"))
     pairs = set(zip(edges.rows.tolist(), edges.cols.tolist(), strict=True))
@@ -66,13 +66,13 @@ def test_the_gradient_of_drawn_edges_reaches_the_probabilities_of_both_ends():
 def test_adam_is_torchs():
     start, generator = torch.randn(4, 3), torch.Generator().manual_seed(0)
     reference = start.clone().requires_grad_()
-    optimiser = torch.optim.Adam([reference], lr=0.02)
+    optimizer = torch.optim.Adam([reference], lr=0.02)
     weights: tuple = (start.clone(),)
-    ours = _Adam(weights, 0.02)
+    ours = DifferentiableAdam(weights, 0.02)
     for _ in range(20):
         gradient = torch.randn(4, 3, generator=generator)
         reference.grad = gradient.clone()
-        optimiser.step()
+        optimizer.step()
         weights = ours.step(weights, (gradient,))
     torch.testing.assert_close(weights[0], reference.detach(), atol=1e-6, rtol=1e-5)
 
@@ -98,11 +98,11 @@ def test_hypergradient_through_the_inner_steps(data):
     params = LDS(tau=4, inner_steps=4, dropout=0.0, eta=1e-3, hidden=4, random_state=0)
 
     def trained(theta):
-        search = _Search(params, X, given, Weighted(graph, X.device))
+        search = Search(params, X, given, Weighted(graph, X.device))
         search.theta = theta
-        weights = search._train_weights()
+        weights = search.train_weights()
         rows = search.parts[1]
-        return search, cross_entropy(search._logits(weights, theta)[rows], search.codes[rows]).item()
+        return search, cross_entropy(search.logits(weights, theta)[rows], search.codes[rows]).item()
 
     middle = Weighted(graph, X.device).theta * 0.4 + 0.2  # away from 0 and 1, where the clip acts
     search, _ = trained(middle)
@@ -119,8 +119,8 @@ def test_probabilities_stay_probabilities_and_move(data):
     X, _, given = data
     X = torch.from_numpy(X)
     edges = AllPairs(knn_graph(X.numpy(), 4), X.device)
-    search = _Search(LDS(eta=50.0, inner_steps=20, random_state=0), X, given, edges)
-    search._train_weights()
+    search = Search(LDS(eta=50.0, inner_steps=20, random_state=0), X, given, edges)
+    search.train_weights()
     assert search.theta.min() >= 0
     assert search.theta.max() <= 1
     assert (search.theta != edges.theta).any()
@@ -131,7 +131,7 @@ def test_probabilities_stay_probabilities_and_move(data):
 def test_an_exploded_gradient_leaves_the_graph_alone(data, factor, monkeypatch):
     X, _, given = data
     X = torch.from_numpy(X)
-    search = _Search(LDS(random_state=0), X, given, AllPairs(knn_graph(X.numpy(), 4), X.device))
+    search = Search(LDS(random_state=0), X, given, AllPairs(knn_graph(X.numpy(), 4), X.device))
     before = search.theta.clone()
     monkeypatch.setattr(
         "grande_gnn.baselines.lds.cross_entropy", lambda *arguments: factor * cross_entropy(*arguments)

@@ -60,8 +60,8 @@ def test_costs_are_minimax_path_costs():
     X, y = clouds(30, 3, 3, seed=5)
     distance = ((X[:, None].astype(float) - X[None]) ** 2).sum(-1)
     tree = spanning_tree(X)
-    prototypes = opf._prototypes(tree, y)
-    forest = opf._conquer(tree, prototypes, y)
+    prototypes = opf.prototypes(tree, y)
+    forest = opf.conquer(tree, prototypes, y)
     np.testing.assert_allclose(forest.cost, minimax_costs(distance, prototypes))
     assert (np.diff(forest.cost[forest.order]) >= 0).all()
 

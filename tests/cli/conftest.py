@@ -48,3 +48,30 @@ def features(blobs, tmp_path):
     path = tmp_path / "features.npz"
     np.savez(path, features=blobs[0], labels=np.array(["ash", "beech", "cedar"])[blobs[1]])
     return path
+
+
+@pytest.fixture
+def fast():
+    """Options with which a table or figure takes a second."""
+    return ["--folds", "3", "--repeats", "1", "--epochs", "2", "--neighbors", "5", "--device", "cpu"]
+
+
+@pytest.fixture
+def save_features():
+    """A function that writes a small features file with two classes."""
+
+    def save(path, n_classes=2, seed=0, per_class=9, **more):
+        rng = np.random.default_rng(seed)
+        labels = np.repeat(np.arange(n_classes), per_class)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        features = rng.normal(size=(len(labels), 4)) + 3 * labels[:, None]
+        np.savez(path, features=features, labels=labels, **more)
+
+    return save
+
+
+@pytest.fixture
+def data(tmp_path, save_features):
+    """A folder with one features file."""
+    save_features(tmp_path / "data" / "own" / "features_a.npz")
+    return tmp_path / "data"

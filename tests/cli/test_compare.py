@@ -1,3 +1,5 @@
+"""``grande compare``: a table for people, JSON for programs, rows for going on."""
+
 import json
 
 import numpy as np
@@ -10,7 +12,7 @@ def run(*arguments):
     return CliRunner().invoke(main, ["compare", *map(str, arguments)])
 
 
-def test_json_has_one_object_a_line(features_file):
+def test_json_has_one_object_per_line(features_file):
     result = run(features_file, "--systems", "knn, opf,comatch", "--folds", "4", "--json")
     assert result.exit_code == 0
     rows = [json.loads(line) for line in result.output.splitlines()]
@@ -51,3 +53,34 @@ def test_unlabelled_features_are_refused(tmp_path):
     result = run(str(tmp_path / "features.npz"))
     assert result.exit_code == 1
     assert "labels" in result.output
+
+
+def test_with_an_output_folder_a_comparison_is_resumed(features_file, tmp_path, monkeypatch):
+    command = [
+        features_file,
+        "--systems",
+        "grande,knn",
+        "--folds",
+        "2",
+        "--device",
+        "cpu",
+        "--json",
+        "-o",
+        tmp_path / "out",
+    ]
+    first = run(*command)
+    assert first.exit_code == 0, first.output
+    assert len((tmp_path / "out" / "rows.jsonl").read_text().splitlines()) == 6
+    monkeypatch.setattr("grande_gnn.classifier.problem.LearningProblem.train", None)
+    again = run(*command)
+    results = [[json.loads(line) for line in result.output.splitlines()] for result in (first, again)]
+    for before, after in zip(*results, strict=True):
+        assert {**before, "seconds": 0} == {**after, "seconds": 0}
+    assert [row["system"] for row in results[1]] == ["grande", "grande", "knn"]
+
+
+def test_without_an_output_folder_nothing_is_written(features_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert run(features_file, "--systems", "knn", "--folds", "2").exit_code == 0
+    assert sorted(tmp_path.iterdir()) == before

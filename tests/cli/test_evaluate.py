@@ -1,11 +1,12 @@
-"""``grande evaluate``: the numbers of evaluate(), as sentences or as one JSON object a line."""
+"""``grande evaluate``: the numbers of evaluate(), as sentences or as one JSON object per line."""
 
 import json
 
 import numpy as np
 import pytest
 
-from grande_gnn import evaluate
+from grande_gnn import evaluate, ranked_lists, reciprocal_knn_graph
+from grande_gnn.graph.graph_files import save_graph, save_lists
 
 QUICK = ["--folds", 3, "--repeats", 2, "--hidden", 8, "--neighbors", 10, "--device", "cpu"]
 FIELDS = {"model", "degree", "sigma", "folds", "repeats", "accuracy_mean", "accuracy_std", "seconds"}
@@ -16,7 +17,7 @@ def rows(result):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_json_has_one_object_a_sigma_with_full_precision(grande, features, blobs):
+def test_json_has_one_object_per_sigma_with_full_precision(grande, features, blobs):
     got = rows(grande("evaluate", features, "--sigma", 0.1, "--sigma", 0.5, "--json", *QUICK))
     expected = evaluate(*blobs, sigma=[0.1, 0.5], folds=3, repeats=2, hidden=8, n_neighbors=10, device="cpu")
     assert [row["sigma"] for row in got] == [0.1, 0.5]
@@ -62,6 +63,16 @@ def test_every_option_reaches_the_evaluation(grande, features, blobs, option, ar
     base = {"folds": 3, "repeats": 2, "hidden": 8, "n_neighbors": 10, "device": "cpu"}
     (expected,) = evaluate(*blobs, **(base | argument))
     assert row["accuracy_mean"] == expected.accuracy_mean
+
+
+def test_graphs_and_lists_from_files_give_the_same_numbers(grande, features, blobs, tmp_path):
+    save_graph(tmp_path / "graph.npz", reciprocal_knn_graph(blobs[0], 10))
+    save_lists(tmp_path / "lists.npz", ranked_lists(blobs[0], 10))
+    seen = []
+    for option in ([], ["--graph-file", tmp_path / "graph.npz"], ["--lists-file", tmp_path / "lists.npz"]):
+        (row,) = rows(grande("evaluate", features, "--json", *QUICK, *option))
+        seen.append({k: v for k, v in row.items() if k != "seconds"})
+    assert seen[0] == seen[1] == seen[2]
 
 
 def test_sentences_for_people(grande, features):

@@ -1,39 +1,14 @@
-"""``grande table`` and ``grande figure`` as a user calls them."""
+"""``grande table`` as a user calls it."""
 
 import csv
 import json
-from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
-
-from grande_gnn.cli import experiment_options as shared
-from grande_gnn.cli import main
-
-FAST = ["--folds", "3", "--repeats", "1", "--epochs", "2", "--neighbors", "5", "--device", "cpu"]
 
 
-def save(path: Path, n_classes: int = 2, seed: int = 0, per_class: int = 9, **more: np.ndarray) -> None:
-    rng = np.random.default_rng(seed)
-    labels = np.repeat(np.arange(n_classes), per_class)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, features=rng.normal(size=(len(labels), 4)) + 3 * labels[:, None], labels=labels, **more)
-
-
-@pytest.fixture
-def data(tmp_path):
-    save(tmp_path / "data" / "own" / "features_a.npz")
-    return tmp_path / "data"
-
-
-def grande(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def test_table_1_from_nothing_to_files_and_again(data, tmp_path):
+def test_table_1_from_nothing_to_files_and_again(data, tmp_path, grande, fast):
     out = tmp_path / "new" / "out"
-    first = grande("table", 1, "--data", data, "-o", out, *FAST)
+    first = grande("table", 1, "--data", data, "-o", out, *fast)
     assert first.exit_code == 0, first.output
     assert "| APPNP | own* | a |" in first.stdout
     rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
@@ -41,14 +16,14 @@ def test_table_1_from_nothing_to_files_and_again(data, tmp_path):
     with (out / "table1.csv").open() as file:
         assert {row["gnn"] for row in csv.DictReader(file)} == {"APPNP", "SGC"}
     assert (out / "table1.tex").read_text().count(r"\\") > 3
-    again = grande("table", 1, "--data", data, "-o", out, *FAST)
+    again = grande("table", 1, "--data", data, "-o", out, *fast)
     assert f"{len(rows)} trials, {len(rows)} of them finished before" in again.stderr
     assert again.stdout == first.stdout
 
 
-def test_table_2_and_3_share_rows_with_table_1(data, tmp_path):
+def test_table_2_and_3_share_rows_with_table_1(data, tmp_path, grande, fast):
     out = tmp_path / "out"
-    options = ["--data", data, "-o", out, *FAST]
+    options = ["--data", data, "-o", out, *fast]
     assert grande("table", 1, *options, "--inner-folds", 0).exit_code == 0
     second = grande("table", 2, *options)
     assert second.exit_code == 0, second.output
@@ -69,10 +44,12 @@ def test_table_2_and_3_share_rows_with_table_1(data, tmp_path):
 
 
 @pytest.mark.parametrize("per_class", [3, 7])
-def test_classes_too_small_for_the_honest_sigma_cost_nothing_else(data, tmp_path, per_class):
-    """Three folds leave 1, or 2 to 3, labels a class; the other dataset has 3 and keeps its honest σ."""
-    save(data / "small" / "features_a.npz", per_class=per_class)
-    options = ["table", 1, "--data", data, "-o", tmp_path / "out", *FAST]
+def test_classes_too_small_for_the_nested_sigma_cost_nothing_else(
+    data, tmp_path, per_class, grande, fast, save_features
+):
+    """Three folds leave 1, or 2 to 3, labels per class; the other dataset has 3 and keeps its nested-CV σ."""
+    save_features(data / "small" / "features_a.npz", per_class=per_class)
+    options = ["table", 1, "--data", data, "-o", tmp_path / "out", *fast]
     first = grande(*options)
     assert first.exit_code == 0, first.output
     for text in (first.stderr, first.stdout):
@@ -88,10 +65,10 @@ def test_classes_too_small_for_the_honest_sigma_cost_nothing_else(data, tmp_path
     assert (tmp_path / "out" / "rows.jsonl").read_text() == rows
 
 
-def test_rows_of_a_run_that_measured_nothing_do_not_spoil_the_next(data, tmp_path):
+def test_rows_of_a_run_that_measured_nothing_do_not_spoil_the_next(data, tmp_path, grande, fast):
     """Earlier versions wrote NaN for parts without samples, and failures for those they could not train."""
     path = tmp_path / "out" / "rows.jsonl"
-    options = ["table", 1, "--data", data, "-o", path.parent, *FAST]
+    options = ["table", 1, "--data", data, "-o", path.parent, *fast]
     assert grande(*options).exit_code == 0
     old = [json.loads(line) for line in path.read_text().splitlines()]
     for row in old:
@@ -107,67 +84,6 @@ def test_rows_of_a_run_that_measured_nothing_do_not_spoil_the_next(data, tmp_pat
     assert "Failed" not in result.stdout
 
 
-def test_failed_trials_are_counted_in_the_exit_status_of_a_figure(data, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
-    monkeypatch.setattr("grande_gnn.experiments.measure.train", None)
-    result = grande("figure", "sigma", "--data", data, "-o", tmp_path / "out", *FAST)
-    assert result.exit_code == 1
-    assert "66 trials failed" in result.stderr
-    assert isinstance(result.exception, SystemExit)
-
-
-def test_the_degree_figure_finds_the_images_or_says_that_it_does_not(data, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
-    from PIL import Image
-
-    from grande_gnn.experiments.figures import figure_degree as degree
-
-    names = [f"photos/{i}.png" for i in range(18)]
-    save(data / "own" / "features_a.npz", files=np.array(names))
-    for name in names:
-        (tmp_path / "own" / name).parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (9, 9), "red").save(tmp_path / "own" / name)
-    tiles, square = [], degree._square
-    monkeypatch.setattr(degree, "_square", lambda path: tiles.append(square(path)) or tiles[-1])
-    options = ["figure", "degree", "--data", data, "-o", tmp_path / "out", "--neighbors", 6, "--folds", 3]
-    grey = grande(*options)
-    assert grey.exit_code == 0, grey.output
-    (sentence,) = grey.stderr.splitlines()
-    assert "--images" in sentence
-    assert "; got no photos/" in sentence
-    assert all((tile == 200).all() for tile in tiles)
-    for folder in ("own", "own/photos"):  # as the features file names them, or by their bare names
-        tiles.clear()
-        found = grande(*options, "--images", tmp_path / folder)
-        assert found.exit_code == 0, found.output
-        assert found.stderr == ""
-        assert all((tile == [255, 0, 0]).all() for tile in tiles)
-
-
-def test_figures(data, tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
-    sigma = grande("figure", "sigma", "--data", data, "-o", tmp_path / "out", *FAST)
-    assert sigma.exit_code == 0, sigma.output
-    degree = grande(
-        "figure",
-        "degree",
-        "--data",
-        data,
-        "-o",
-        tmp_path / "out",
-        "--neighbors",
-        6,
-        "--folds",
-        3,
-        "--nodes",
-        0,
-        1,
-    )
-    assert degree.exit_code == 0, degree.output
-    for line in (sigma.stdout + degree.stdout).splitlines():
-        assert Path(line).stat().st_size > 1000
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -179,8 +95,8 @@ def test_figures(data, tmp_path):
         (["--lr", "0"], "lr must be"),
     ],
 )
-def test_bad_plans_are_one_sentence(data, tmp_path, arguments, message):
-    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *FAST, *arguments)
+def test_bad_plans_are_one_sentence(data, tmp_path, arguments, message, grande, fast):
+    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *fast, *arguments)
     assert result.exit_code == 1
     sentence = result.stderr.strip().splitlines()[-1]
     assert sentence.startswith("Error: ")
@@ -188,52 +104,45 @@ def test_bad_plans_are_one_sentence(data, tmp_path, arguments, message):
     assert not list((tmp_path / "out").glob("table*"))
 
 
-def test_an_unknown_system_is_one_sentence(data, tmp_path):
-    result = grande("table", 3, "--data", data, "-o", tmp_path / "out", *FAST, "--systems", "xgboost")
+def test_an_unknown_system_is_one_sentence(data, tmp_path, grande, fast):
+    result = grande("table", 3, "--data", data, "-o", tmp_path / "out", *fast, "--systems", "xgboost")
     assert result.exit_code == 1
     assert "got 'xgboost'" in result.stderr
 
 
-def test_a_missing_data_folder_is_one_sentence(tmp_path):
+def test_a_missing_data_folder_is_one_sentence(tmp_path, grande):
     result = grande("table", 1, "--data", tmp_path / "no", "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "got none in" in result.stderr
 
 
-def test_wrong_classes_of_a_known_dataset(tmp_path):
-    save(tmp_path / "data" / "flowers17" / "features_a.npz")
-    result = grande("table", 1, "--data", tmp_path / "data", "-o", tmp_path / "out", *FAST)
+def test_wrong_classes_of_a_known_dataset(tmp_path, grande, fast, save_features):
+    save_features(tmp_path / "data" / "flowers17" / "features_a.npz")
+    result = grande("table", 1, "--data", tmp_path / "data", "-o", tmp_path / "out", *fast)
     assert result.exit_code == 1
     assert "Flowers17 has 17 classes" in result.stderr
 
 
-def test_changed_features_are_not_mixed_with_old_rows(data, tmp_path):
-    options = ["table", 1, "--data", data, "-o", tmp_path / "out", *FAST, "--inner-folds", 0]
+def test_changed_features_are_not_mixed_with_old_rows(data, tmp_path, grande, fast, save_features):
+    options = ["table", 1, "--data", data, "-o", tmp_path / "out", *fast, "--inner-folds", 0]
     assert grande(*options).exit_code == 0
     before = (tmp_path / "out" / "rows.jsonl").read_bytes()
-    save(data / "own" / "features_a.npz", seed=1)
+    save_features(data / "own" / "features_a.npz", seed=1)
     result = grande(*options)
     assert result.exit_code == 1
     assert "never mixed with new data" in result.stderr
     assert (tmp_path / "out" / "rows.jsonl").read_bytes() == before
 
 
-def test_failed_trials_are_said_and_counted_in_the_exit_status(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("grande_gnn.experiments.measure.train", None)
-    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *FAST)
+def test_failed_trials_are_reported_and_counted_in_the_exit_status(data, tmp_path, monkeypatch, grande, fast):
+    monkeypatch.setattr("grande_gnn.classifier.problem.LearningProblem.train", None)
+    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *fast)
     assert result.exit_code == 1
     assert "246 trials failed" in result.stderr
     assert "Failed: grande: TypeError" in result.stdout
 
 
-def test_the_expected_time_is_announced(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(shared, "ANNOUNCE_AFTER", 0.0)
-    result = grande("table", 1, "--data", data, "-o", tmp_path / "out", *FAST)
-    assert "expected time in all" in result.stderr
-    assert "announced after a minute" in result.stderr
-
-
-def test_help_names_the_tables():
+def test_help_names_the_tables(grande):
     result = grande("table", "--help")
     assert result.exit_code == 0
     assert "degree centrality against GRaNDe" in result.output

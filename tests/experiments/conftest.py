@@ -1,9 +1,16 @@
-"""A data folder small enough to train on in a test."""
+"""A data folder small enough to train on in a test, a plan for it, and runs of the plan."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from grande_gnn.experiments.datasets import find_feature_sets, load_feature_set
+from grande_gnn.experiments.rows import RowStore
+from grande_gnn.experiments.runners.local import LocalRunner
+from grande_gnn.experiments.schedule import run
+from grande_gnn.experiments.tables.table1_gains import gains_trials
+from grande_gnn.experiments.trials import Plan
 
 
 def save_blobs(folder: Path, name: str, n_classes: int = 3, per_class: int = 12, seed: int = 0) -> Path:
@@ -34,3 +41,40 @@ def data(tmp_path: Path) -> Path:
     save_blobs(tmp_path / "data" / "blobs", "a")
     save_blobs(tmp_path / "data" / "others", "b", n_classes=2, seed=1)
     return tmp_path / "data"
+
+
+@pytest.fixture
+def plan(data: Path) -> Plan:
+    """A small table 1."""
+    return Plan(
+        data=tuple(find_feature_sets(data)), sigmas=(0.1, 0.4), widths=(8,), folds=3, repeats=2, epochs=3,
+        n_neighbors=5, inner_folds=2,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def sets(plan: Plan):
+    """The features of the plan."""
+    return {source: load_feature_set(source) for source in plan.data}
+
+
+@pytest.fixture
+def run_all():
+    """A function that runs the trials of table 1 into a file and returns its store."""
+
+    def run_all(plan, sets, path, runner=None, **options):
+        with RowStore(path) as store:
+            run(plan, gains_trials(plan), sets, store, runner or LocalRunner(device="cpu"), **options)
+        return store
+
+    return run_all
+
+
+@pytest.fixture
+def measured():
+    """A function from a store to what must not depend on how a run went."""
+
+    def measured(store):
+        return {(trial, row.fingerprint, row.n_test, row.accuracy) for trial, row in store.finished.items()}
+
+    return measured

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
-from grande_gnn.experiments.datasets import DATASETS, FeatureSet, find_feature_sets, load_feature_set
+from grande_gnn.experiments.datasets import (
+    DATASETS,
+    FeatureSet,
+    find_feature_sets,
+    image_paths,
+    load_feature_set,
+)
 
 
 def save(path, labels, **more):
@@ -50,7 +56,7 @@ def test_uneven_classes_are_another_edition(tmp_path):
     labels[0] = 1
     loaded = load_feature_set(save(tmp_path / "flowers17" / "features_x.npz", labels))
     assert loaded.paper is None
-    assert "79 to 81 a class" in loaded.note
+    assert "79 to 81 per class" in loaded.note
 
 
 def test_wrong_class_count_is_one_sentence(tmp_path):
@@ -119,3 +125,24 @@ def test_the_documentation_names_every_dataset():
         start = f"| `{dataset.name}` | {dataset.title} | {dataset.classes} | {dataset.paper_images:,} |"
         assert start in text
         assert all(f"{count:,}" in text.split(start)[1].splitlines()[0] for count in dataset.source_images)
+
+
+def test_images_are_found_by_path_or_by_name(tmp_path):
+    inner = tmp_path / "images"
+    inner.mkdir()
+    (inner / "a.png").touch()
+    files = ["images/a.png"]
+    assert image_paths(files, tmp_path) == image_paths(files, inner) == [str(inner / "a.png")]
+    with pytest.raises(FileFormatError, match=r"b\.png"):
+        image_paths(["images/a.png", "images/b.png"], tmp_path)
+    with pytest.raises(FileFormatError, match=r"got no c\.png"):
+        image_paths(["c.png"], tmp_path)
+    with pytest.raises(InvalidInputError, match="--images; got none"):
+        image_paths(files, None)
+
+
+def test_a_file_is_named_after_its_folder_and_itself(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    here = FeatureSet.at("features_vit.npz")
+    assert (here.name, here.path) == ((tmp_path.name, "vit"), Path("features_vit.npz"))
+    assert FeatureSet.at("pets/other.npz").name == ("pets", "other")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
-from grande_gnn.experiments.rows import Row, RowStore
+from grande_gnn.experiments.rows import Row, Rows, RowStore
 from grande_gnn.experiments.trials import Trial
 
 TRIAL = Trial(dataset="own", features="x", system="grande", sigma=0.1, folds=10, fold=0, repetition=0, seed=0)
@@ -30,6 +30,35 @@ def test_a_row_survives_the_file(tmp_path):
     assert {"dataset", "features", "sigma", "fold", "seed", "fingerprint", "environment", "accuracy"} <= set(
         first
     )
+
+
+def test_fields_that_version_0_1_lacks_are_written_only_if_they_are_set():
+    plain = json.loads(row(0).to_json())
+    assert list(plain) == [
+        "dataset", "features", "system", "folds", "fold", "repetition", "seed", "normalize", "model", "sigma",
+        "hidden", "graph", "n_neighbors", "lr", "epochs", "inner_folds", "inner",
+        "fingerprint", "environment", "seconds", "n_test", "accuracy", "error",
+    ]  # fmt: skip
+    trial = replace(TRIAL, degree="own", options=(("a", 1), ("b", "x")))
+    more = row(0, trial=trial, unreached=0)
+    assert {"degree": "own", "options": {"a": 1, "b": "x"}, "unreached": 0}.items() <= json.loads(
+        more.to_json()
+    ).items()
+    assert Row.from_json(more.to_json()) == more
+    assert Row.from_json(row(0).to_json()) == row(0)
+
+
+def test_rows_in_memory_are_kept_like_those_in_a_file(tmp_path):
+    error = row(1, accuracy=None, n_test=None, error="ValueError: no")
+    batches = [[row(0), error], [row(0, seconds=9.0)], [row(1)], [replace(error, error="later")]]
+    memory = Rows()
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        for rows in batches:
+            memory.append(rows)
+            store.append(rows)
+            assert (memory.finished, memory.failed) == (store.finished, store.failed)
+    with pytest.raises(InvalidInputError, match="memory holds rows of own/x from other features"):
+        memory.refuse_changed({("own", "x"): "0" * 16})
 
 
 def test_known_rows_are_not_written_again(tmp_path):
@@ -83,7 +112,7 @@ def test_every_cut_of_the_file_is_recovered_from(tmp_path):
 def test_a_foreign_line_is_one_sentence(tmp_path, line):
     path = tmp_path / "rows.jsonl"
     path.write_text(row(0).to_json() + "\n" + line + "\n")
-    with pytest.raises(FileFormatError, match=r"one row of results a line.*in line 2"), RowStore(path):
+    with pytest.raises(FileFormatError, match=r"one row of results per line.*in line 2"), RowStore(path):
         pass
 
 
@@ -95,6 +124,21 @@ def test_rows_of_other_features_are_never_mixed(tmp_path):
             InvalidInputError, match=r"own/x from other features.*got features with fingerprint 0+"
         ):
             store.refuse_changed({("own", "x"): "0" * 16})
+
+
+def test_failed_rows_of_other_features_are_not_mixed_either(tmp_path):
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append([row(0, accuracy=None, error="MemoryError: full")])
+        with pytest.raises(InvalidInputError, match="own/x from other features"):
+            store.refuse_changed({("own", "x"): "0" * 16})
+
+
+def test_rows_are_on_disk_when_append_returns(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append([row(0)])
+        assert synced == [store.path.stat().st_size] != [0]
 
 
 def test_a_second_writer_is_refused_until_the_first_has_gone(tmp_path):

@@ -1,7 +1,7 @@
 """Random views of a batch of images, computed together on whatever device the batch is on.
 
-Colour changes are one affine map a sample: brightness scales, saturation mixes with the grey value, hue turns
-the chroma plane of YIQ, contrast mixes with the mean grey of the image. Geometry is one ``grid_sample``.
+Color changes are one affine map per sample: brightness scales, saturation mixes with the gray value, hue rotates
+the chroma plane of YIQ, contrast mixes with the mean gray of the image. Geometry is one ``grid_sample``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
-__all__ = ["centre_view", "strong_view", "weak_view"]
+__all__ = ["center_view", "strong_view", "weak_view"]
 
 _YIQ = torch.tensor([[0.299, 0.587, 0.114], [0.596, -0.274, -0.322], [0.211, -0.523, 0.312]])
 
@@ -23,11 +23,11 @@ def weak_view(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
 
 
 def strong_view(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """A crop of at least a fifth of the image, flipped, its colours changed and a square erased."""
-    return _erase(_recolour(_random_crop(images, size, 0.2, generator), generator), generator)
+    """A crop of at least a fifth of the image, flipped, its colors changed and a square erased."""
+    return _erase(_recolor(_random_crop(images, size, 0.2, generator), generator), generator)
 
 
-def centre_view(images: Tensor, size: int) -> Tensor:
+def center_view(images: Tensor, size: int) -> Tensor:
     """The middle of the image at its own scale; images in [0, 1], shape (n, 3, height, width)."""
     top, left = ((side - size) // 2 for side in images.shape[-2:])
     return images[..., top : top + size, left : left + size]
@@ -52,28 +52,28 @@ def _random_crop(images: Tensor, size: int, least_area: float, generator: torch.
     return grid_sample(images, grid, padding_mode="reflection", align_corners=False)
 
 
-def _recolour(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Brightness, contrast and saturation ±40 %, hue ±36°, for 4 of 5 images; 1 of 5 turns grey."""
+def _recolor(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Brightness, contrast and saturation ±40 %, hue ±36°, for 4 of 5 images; 1 of 5 becomes gray."""
     n, device = len(images), images.device
     changed = (_uniform(n, 0, 1, generator) < 0.8).float()
-    grey = _uniform(n, 0, 1, generator) < 0.2
+    gray = _uniform(n, 0, 1, generator) < 0.2
     brightness, contrast, saturation = (1 + changed * _uniform(n, -0.4, 0.4, generator) for _ in range(3))
     angle = changed * _uniform(n, -0.1, 0.1, generator) * 2 * math.pi
-    saturation = torch.where(grey, torch.zeros_like(saturation), saturation)
+    saturation = torch.where(gray, torch.zeros_like(saturation), saturation)
     yiq = _YIQ.to(device)
-    turn = torch.zeros(n, 3, 3, device=device)
-    turn[:, 0, 0] = 1
-    turn[:, 1, 1] = turn[:, 2, 2] = saturation * angle.cos()
-    turn[:, 1, 2] = -saturation * angle.sin()
-    turn[:, 2, 1] = saturation * angle.sin()
-    colour = brightness[:, None, None] * (yiq.inverse() @ turn @ yiq)
-    out = torch.einsum("nij,njhw->nihw", colour, images)
+    rotation = torch.zeros(n, 3, 3, device=device)
+    rotation[:, 0, 0] = 1
+    rotation[:, 1, 1] = rotation[:, 2, 2] = saturation * angle.cos()
+    rotation[:, 1, 2] = -saturation * angle.sin()
+    rotation[:, 2, 1] = saturation * angle.sin()
+    color = brightness[:, None, None] * (yiq.inverse() @ rotation @ yiq)
+    out = torch.einsum("nij,njhw->nihw", color, images)
     mean = (yiq[0, :, None, None] * out).sum(1, keepdim=True).mean((2, 3), keepdim=True)
     return (mean + contrast[:, None, None, None] * (out - mean)).clamp(0, 1)
 
 
 def _erase(images: Tensor, generator: torch.Generator, share: float = 0.5) -> Tensor:
-    """Grey out a square of up to ``share`` of the side."""
+    """Gray out a square of up to ``share`` of the side."""
     n, _, height, width = images.shape
     half = _uniform(n, 0, share / 2, generator)[:, None]
     across = torch.linspace(0, 1, width, device=images.device) - _uniform(n, 0, 1, generator)[:, None]

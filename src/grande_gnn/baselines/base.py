@@ -1,4 +1,4 @@
-"""The one protocol of every compared system: features and a few labels in, a label for every sample out."""
+"""What every compared system is: features and a few labels in, a label for every sample out."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["System", "Transduction"]
 
 
 class Transduction(NamedTuple):
-    """What a system says about every sample: its class code, and whether any label reached it."""
+    """A system's answer for every sample: its class code, and whether any label reached it."""
 
     codes: NDArray[np.int64]
     reached: NDArray[np.bool_]
 
 
 class System(BaseEstimator, ABC):
-    """A transductive classifier in scikit-learn's manner.
+    """A transductive classifier with scikit-learn's interface.
 
     A subclass stores its constructor arguments unchanged and writes :meth:`_transduce`; one that can share
     work between folds (the graph, a batch of trainings) also overrides :meth:`_transduce_folds`. A system
-    that uses chance has a ``random_state``; one without it gives the same answer every time.
+    that draws random numbers has a ``random_state``; one without it gives the same answer every time.
 
     Attributes
     ----------
     classes_ : the class names, sorted.
-    transduction_ : the label of every sample in class names, the labelled ones included: what the system
-        says, which need not be what it was told.
-    reached_ : False where no label had a way to that sample, so that its label is a guess.
+    transduction_ : the label of every sample as class names, the labelled ones included: what the system
+        predicts, which need not be the label that was given.
+    reached_ : False where no label could reach the sample, so that its label is a guess.
     """
 
     classes_: NDArray[Any]
@@ -56,7 +56,7 @@ class System(BaseEstimator, ABC):
         codes = np.asarray(folds)
         if codes.ndim != 2 or codes.dtype.kind not in "iu" or codes.shape[1] != len(samples):
             raise InvalidInputError(
-                f"folds must be an integer matrix, a row a fold and a column a sample, {len(samples)} here; "
+                f"folds must be an integer matrix, one row per fold and one column per sample ({len(samples)}); "
                 f"got shape {codes.shape}, dtype {codes.dtype}"
             )
         if (codes.max(axis=1) < 0).any():

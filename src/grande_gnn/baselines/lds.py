@@ -1,6 +1,6 @@
-"""GNN-LDS: the graph itself is learned, as one Bernoulli probability a pair, by bilevel optimisation.
+"""GNN-LDS: the graph itself is learned, as one Bernoulli probability per pair, by bilevel optimization.
 
-    outer:  θ ← clip(θ − η ∂L_outer(w_T(θ)) / ∂θ, 0, 1)        θ⁰ = the k-nearest-neighbour graph, 0 or 1
+    outer:  θ ← clip(θ − η ∂L_outer(w_T(θ)) / ∂θ, 0, 1)        θ⁰ = the k-nearest-neighbor graph, 0 or 1
     inner:  w_{t+1} = Adam(w_t, ∇ L_train(w_t, A_t)),  A_t ~ Bernoulli(θ),
             logits = Â dropout(ReLU(Â X W₀)) W₁
 
@@ -25,11 +25,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from grande_gnn.baselines.base import System, Transduction
-from grande_gnn.engine import resolve_device
 from grande_gnn.graph import Graph, knn_edges, ranked_lists
+from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import UNLABELLED, check_choice
 
-__all__ = ["LDS", "AllPairs", "NearPairs", "split_labelled"]
+__all__ = ["LDS", "AllPairs", "DifferentiableAdam", "NearPairs", "Search", "Split", "split_labelled"]
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ Weights = tuple[Tensor, ...]
 
 
 class _StraightThrough(torch.autograd.Function):
-    """The symmetric adjacency of edges drawn from the upper triangle θ, with the gradient as if θ were they."""
+    """The symmetric adjacency of the edges drawn from the upper triangle θ; the gradient passes to θ unchanged."""
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, drawn: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class _StraightThrough(torch.autograd.Function):
 
 
 class AllPairs:
-    """θ for every pair, as the upper triangle of a dense matrix: n² numbers a sampled graph."""
+    """θ for every pair, as the upper triangle of a dense matrix: n² numbers per sampled graph."""
 
     def __init__(self, graph: Graph, device: torch.device):
         self.theta = torch.from_numpy(graph.to_scipy(np.float32).toarray()).to(device).triu_(1)
@@ -106,7 +106,7 @@ def split_labelled(codes: NDArray[np.int64], pattern: str, rng: np.random.Genera
     """Deal each class's labelled samples, shuffled, to the parts in turn, so that each class trains.
 
     ``pattern`` is the order of dealing: ``"tots"`` gives half to training and a quarter to each other part,
-    ``"tos"`` equal thirds. A part that gets nothing, because no class has labels to spare, falls back on the
+    ``"tos"`` equal thirds. A part that gets nothing, because no class has enough labels, falls back on the
     part before it.
     """
     parts: dict[str, list[int]] = {"t": [], "o": [], "s": []}
@@ -118,8 +118,8 @@ def split_labelled(codes: NDArray[np.int64], pattern: str, rng: np.random.Genera
     return Split(*(np.array(sorted(parts[key])) for key in "tos"))
 
 
-class _Adam:
-    """Adam whose steps can be differentiated; forgets how it came to its state after each :meth:`cut`."""
+class DifferentiableAdam:
+    """Adam whose steps can be differentiated; :meth:`cut` detaches its state from the steps before."""
 
     def __init__(self, weights: Weights, lr: float):
         self.lr, self.t = lr, 0
@@ -127,6 +127,7 @@ class _Adam:
         self.square = tuple(torch.zeros_like(w) for w in weights)
 
     def step(self, weights: Weights, gradients: Weights) -> Weights:
+        """The weights after one step."""
         self.t += 1
         self.mean = tuple(0.9 * m + 0.1 * g for m, g in zip(self.mean, gradients, strict=True))
         self.square = tuple(0.999 * v + 0.001 * g * g for v, g in zip(self.square, gradients, strict=True))
@@ -138,6 +139,7 @@ class _Adam:
         )
 
     def cut(self) -> None:
+        """Stop the gradient at the state reached."""
         self.mean = tuple(m.detach() for m in self.mean)
         self.square = tuple(v.detach() for v in self.square)
 
@@ -148,12 +150,12 @@ class LDS(System):
     Parameters
     ----------
     n_neighbors, metric : the first graph: nearest others by ``"euclidean"`` or ``"cosine"`` distance.
-    candidates : ``"all"`` pairs may become edges, as published, or those ``"two-hop"`` apart, which needs
-        memory for those only; ``"auto"`` takes all up to 2,000 samples, on a GPU up to 8,000.
-    tau, eta : inner steps a hypergradient looks back on, and the outer learning rate, which decays as
+    candidates : ``"all"`` pairs may become edges, as published, or those at most two edges apart (``"two-hop"``), which
+        needs memory for these only; ``"auto"`` takes all up to 2,000 samples, on a GPU up to 8,000.
+    tau, eta : inner steps that a hypergradient goes back through, and the outer learning rate, which decays as
         1 / (1 + t/1000).
-    inner_steps, rounds, patience : the longest inner training; how often it may start again; and how many
-        times in a row without a better stopping accuracy.
+    inner_steps, rounds, patience : most steps of an inner training; most inner trainings; and how many of them in
+        a row may end without a better stopping accuracy.
     pattern : how labelled samples are split, see :func:`split_labelled`.
     """
 
@@ -206,7 +208,7 @@ class LDS(System):
         results = []
         for codes in folds:
             edges = CANDIDATES[chosen](graph, device)
-            answer = _Search(self, features, codes, edges).run()
+            answer = Search(self, features, codes, edges).run()
             results.append(Transduction(answer, graph.reached_from(codes != UNLABELLED)))
         return results
 
@@ -216,7 +218,7 @@ class LDS(System):
         return knn_edges(ranked_lists(X, self.n_neighbors + 1), self.n_neighbors + 1)
 
 
-class _Search:
+class Search:
     """One bilevel search: the state that its steps share."""
 
     def __init__(self, params: LDS, X: Tensor, codes: NDArray[np.int64], edges: AllPairs | NearPairs) -> None:
@@ -232,9 +234,10 @@ class _Search:
         self.left_out = torch.zeros((), dtype=torch.int64, device=X.device)
 
     def run(self) -> NDArray[np.int64]:
+        """Search until the stopping accuracy no longer improves, and return the class of every sample."""
         best, best_logits, waited = (-1.0, -math.inf), None, 0
         for _ in range(self.params.rounds):
-            weights = self._train_weights()
+            weights = self.train_weights()
             logits = self._mean_logits(weights)
             score = self._stop_score(logits)
             waited += 1
@@ -243,20 +246,22 @@ class _Search:
             log.info("LDS: stopping accuracy %.3f, best %.3f", score[0], best[0])
             if waited >= self.params.patience:
                 break
-        log.info("LDS: %d of %d updates left out, their gradient had exploded", self.left_out, self.updates)
+        log.info(
+            "LDS: skipped %d of %d updates because their gradient had exploded", self.left_out, self.updates
+        )
         assert best_logits is not None
         return best_logits.argmax(1).cpu().numpy()
 
     def _stop_score(self, logits: Tensor) -> tuple[float, float]:
-        """Accuracy on the stopping part; between equals, the lower loss."""
+        """Accuracy on the stopping part; a tie goes to the lower loss."""
         rows = self.parts[2]
         correct = (logits[rows].argmax(1) == self.codes[rows]).float().mean()
         return correct.item(), -cross_entropy(logits[rows], self.codes[rows]).item()
 
-    def _train_weights(self) -> Weights:
+    def train_weights(self) -> Weights:
         """One inner training from new weights; every τ steps θ is updated."""
         weights = self._new_weights()
-        adam = _Adam(weights, self.params.lr)
+        adam = DifferentiableAdam(weights, self.params.lr)
         best, stalled = math.inf, 0
         for start in range(0, self.params.inner_steps, self.params.tau):
             steps = min(self.params.tau, self.params.inner_steps - start)
@@ -267,7 +272,7 @@ class _Search:
                 gradients = torch.autograd.grad(losses[-1], weights, create_graph=True)
                 weights = adam.step(weights, gradients)
             self._update_theta(weights, theta)
-            for value in torch.stack(losses).tolist():  # read together: each read waits for the device
+            for value in torch.stack(losses).tolist():  # in one transfer: each waits for the device
                 stalled = 0 if value < 0.999 * best else stalled + 1
                 best = min(best, value)
             weights = tuple(w.detach().requires_grad_() for w in weights)
@@ -286,11 +291,12 @@ class _Search:
 
     def _train_loss(self, weights: Weights, theta: Tensor) -> Tensor:
         rows = self.parts[0]
-        logits = self._logits(weights, theta, self.params.dropout)
+        logits = self.logits(weights, theta, self.params.dropout)
         decay = self.params.weight_decay / 2 * weights[0].square().sum()
         return cross_entropy(logits[rows], self.codes[rows]) + decay
 
-    def _logits(self, weights: Weights, theta: Tensor, dropout: float = 0.0) -> Tensor:
+    def logits(self, weights: Weights, theta: Tensor, dropout: float = 0.0) -> Tensor:
+        """The output of the network on a graph drawn from θ."""
         propagate = self.edges.sample(theta, self.generator)
         hidden = propagate(self.X @ weights[0]).relu()
         if dropout:
@@ -301,13 +307,13 @@ class _Search:
     def _update_theta(self, weights: Weights, theta: Tensor) -> None:
         """θ ← clip(θ − η g, 0, 1) with g the gradient of the outer loss through the last steps.
 
-        Where Adam divides by a square root near 0, the product of its steps' derivatives explodes now and then. A
-        gradient above 1, a hundred times the usual largest, is such a case and is left out: it would throw away the graph.
+        Where Adam divides by a square root near 0, the product of its steps' derivatives sometimes explodes. A gradient
+        above 1, a hundred times the usual maximum, is such a case and is skipped, because it would destroy the graph.
         """
         rows = self.parts[1]
-        loss = cross_entropy(self._logits(weights, theta)[rows], self.codes[rows])
+        loss = cross_entropy(self.logits(weights, theta)[rows], self.codes[rows])
         (gradient,) = torch.autograd.grad(loss, theta)
-        usable = gradient.abs().max() <= 1  # false for NaN, too
+        usable = gradient.abs().max() <= 1  # false for NaN too
         self.left_out += ~usable
         gradient = torch.where(usable, gradient, 0.0)
         eta = self.params.eta / (1 + self.updates / 1000)
@@ -316,5 +322,5 @@ class _Search:
 
     @torch.no_grad()
     def _mean_logits(self, weights: Weights) -> Tensor:
-        draws = [self._logits(weights, self.theta) for _ in range(self.params.n_graphs)]
+        draws = [self.logits(weights, self.theta) for _ in range(self.params.n_graphs)]
         return torch.stack(draws).mean(0)

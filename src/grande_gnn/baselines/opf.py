@@ -1,12 +1,12 @@
 """Optimum-path forest, supervised and semi-supervised.
 
-Prototypes are both ends of every minimum-spanning-tree edge of the labelled samples that joins two classes.
-A path costs its longest arc, and each sample takes the label of the prototype that reaches it cheapest:
+Prototypes are both ends of every edge of the labelled samples' minimum spanning tree that joins two classes.
+A path costs its longest arc, and each sample takes the label of the prototype that reaches it at the lowest cost:
 
     cost(t) = min over s of max(cost(s), d(s, t)),        cost(prototype) = 0
 
 Such minimax paths lie in the minimum spanning tree, so one tree gives every cost exactly, and only the
-*order* of the distances matters: squared Euclidean ones do as well as any.
+*order* of the distances matters, so squared Euclidean distances suffice.
 
 Papa, Falcão, Suzuki: Supervised pattern classification based on optimum-path forest, 2009.
 Amorim, Falcão, Carvalho: Semi-supervised pattern classification using optimum-path forest, 2014.
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.internal.validation import UNLABELLED
 
-__all__ = ["OPF", "OPFSemi", "spanning_tree"]
+__all__ = ["OPF", "Forest", "OPFSemi", "Tree", "conquer", "prototypes", "spanning_tree"]
 
 _BLOCK_BYTES = 2**30
-"""Working memory for distances: above it the tree asks for one row at a time."""
+"""Working memory for distances: if the matrix needs more, the tree computes one row at a time."""
 
 
 def _squared_distances(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -71,7 +71,7 @@ def spanning_tree(X: NDArray[np.float32]) -> Tree:
     return Tree(parent, child, weight)
 
 
-def _prototypes(tree: Tree, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+def prototypes(tree: Tree, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Mark both ends of the edges that join two classes; with a single class, its first sample."""
     joins = codes[tree.parent] != codes[tree.child]
     marked = np.zeros(len(codes), dtype=bool)
@@ -80,24 +80,24 @@ def _prototypes(tree: Tree, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     return marked
 
 
-class _Forest(NamedTuple):
+class Forest(NamedTuple):
+    """Cost and label of every sample, and the order in which the samples were conquered."""
+
     cost: NDArray[np.float64]
     codes: NDArray[np.int64]
-    order: NDArray[np.int64]  # samples as they were conquered, cheapest first
+    order: NDArray[np.int64]  # lowest cost first
 
 
-def _conquer(
-    tree: Tree, prototypes: NDArray[np.bool_], codes: NDArray[np.int64], *, clamp: bool = False
-) -> _Forest:
-    """Grow the forest from the prototypes along the tree; with ``clamp`` known labels are never replaced."""
+def conquer(tree: Tree, start: NDArray[np.bool_], codes: NDArray[np.int64], *, clamp: bool = False) -> Forest:
+    """Grow the forest along the tree from the prototypes ``start``; with ``clamp`` known labels are never replaced."""
     n = len(codes)
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+    neighbors: list[list[tuple[int, float]]] = [[] for _ in range(n)]
     for a, b, w in zip(tree.parent.tolist(), tree.child.tolist(), tree.weight.tolist(), strict=True):
-        neighbours[a].append((b, w))
-        neighbours[b].append((a, w))
-    cost = np.where(prototypes, 0.0, np.inf)
+        neighbors[a].append((b, w))
+        neighbors[b].append((a, w))
+    cost = np.where(start, 0.0, np.inf)
     given, codes = codes, codes.copy()
-    queue = [(0.0, int(s)) for s in np.flatnonzero(prototypes)]
+    queue = [(0.0, int(s)) for s in np.flatnonzero(start)]
     order, done = [], np.zeros(n, dtype=bool)
     while queue:
         _, s = heapq.heappop(queue)
@@ -105,17 +105,17 @@ def _conquer(
             continue
         done[s] = True
         order.append(s)
-        for t, arc in neighbours[s]:
+        for t, arc in neighbors[s]:
             offer = max(cost[s], arc)
             if offer < cost[t]:
                 cost[t] = offer
                 codes[t] = given[t] if clamp and given[t] != UNLABELLED else codes[s]
                 heapq.heappush(queue, (offer, t))
-    return _Forest(cost, codes, np.array(order))
+    return Forest(cost, codes, np.array(order))
 
 
-def _classify(forest: _Forest, known: NDArray[np.float32], queries: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The label of argmin over s of max(cost(s), d(s, t)); of equals, the one conquered first."""
+def _classify(forest: Forest, known: NDArray[np.float32], queries: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The label of argmin over s of max(cost(s), d(s, t)); among equals, that of the sample conquered first."""
     order = forest.order
     train, cost, codes = known[order].astype(np.float64), forest.cost[order], forest.codes[order]
     block = max(1, _BLOCK_BYTES // (24 * len(train)))
@@ -133,15 +133,15 @@ class OPF(System):
         labelled = codes != UNLABELLED
         known, given = X[labelled], codes[labelled]
         tree = spanning_tree(known)
-        forest = _conquer(tree, _prototypes(tree, given), given)
+        forest = conquer(tree, prototypes(tree, given), given)
         return Transduction(_classify(forest, known, X), np.ones(len(X), dtype=bool))
 
 
 class OPFSemi(System):
     """Semi-supervised optimum-path forest: the labelled prototypes compete for all samples.
 
-    As published, a labelled sample that is no prototype can be conquered by another class and change its
-    label; ``clamp=True`` lets it keep, and pass on, its own.
+    As published, a labelled sample that is not a prototype can be conquered by another class and change its
+    label; with ``clamp=True`` it keeps its own and passes it on.
     """
 
     def __init__(self, clamp: bool = False):
@@ -151,12 +151,12 @@ class OPFSemi(System):
         return self._transduce_folds(X, codes[None])[0]
 
     def _transduce_folds(self, X: NDArray[np.float32], folds: NDArray[np.int64]) -> list[Transduction]:
-        tree = spanning_tree(X)  # of all samples, so the same whatever is labelled
+        tree = spanning_tree(X)  # of all samples, so it does not depend on the labels
         return [self._grow(tree, X, codes) for codes in folds]
 
     def _grow(self, tree: Tree, X: NDArray[np.float32], codes: NDArray[np.int64]) -> Transduction:
         labelled = codes != UNLABELLED
-        prototypes = np.zeros(len(X), dtype=bool)
-        prototypes[labelled] = _prototypes(spanning_tree(X[labelled]), codes[labelled])
-        forest = _conquer(tree, prototypes, codes, clamp=self.clamp)
+        start = np.zeros(len(X), dtype=bool)
+        start[labelled] = prototypes(spanning_tree(X[labelled]), codes[labelled])
+        forest = conquer(tree, start, codes, clamp=self.clamp)
         return Transduction(forest.codes, np.ones(len(X), dtype=bool))

@@ -1,7 +1,7 @@
 """Self-training around a linear classifier trained by stochastic gradient descent.
 
-Fit on what is labelled; give every unlabelled sample whose largest probability exceeds the threshold its
-predicted label for good; fit again; stop when none is added or after ten rounds (scikit-learn's
+Fit on the labelled samples; give every unlabelled sample whose largest probability exceeds the threshold its
+predicted label for good; fit again; stop when no label is added or after ten rounds (scikit-learn's
 ``SelfTrainingClassifier`` around ``SGDClassifier`` with logistic loss, as in its semi-supervised example).
 """
 
@@ -21,8 +21,8 @@ __all__ = ["PseudoLabels"]
 class PseudoLabels(System):
     """Pseudo-labels by self-training around SGD; reaches every sample.
 
-    ``max_iter`` is the epochs of each fit: 20, because with scikit-learn's 1000 and its stopping rule a fold
-    of 1,360 × 1,280 features takes five times as long and was less accurate on both folds tried.
+    ``max_iter`` is the number of epochs of each fit. It is 20, because with scikit-learn's 1000 and its stopping rule
+    a fold of Flowers17 takes five times as long and was less accurate on both folds that were tried.
     """
 
     def __init__(

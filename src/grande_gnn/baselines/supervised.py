@@ -1,4 +1,4 @@
-"""Classifiers that see the labelled samples only: scikit-learn's, with its defaults.
+"""Classifiers that see the labelled samples only: those of scikit-learn, with their defaults.
 
 The defaults are what the paper's columns agree with ("traditional approach from sklearn"); the settings of
 WSEF's authors are ``SVM(kernel="poly", degree=2, gamma=1e-3, C=10)`` and ``KNN(n_neighbors=20)``.
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.internal.validation import UNLABELLED
 
-__all__ = ["KNN", "SVM", "LogReg", "MLPerceptron", "Supervised"]
+__all__ = ["KNN", "SVM", "LogReg", "MLPerceptron", "Supervised", "quiet_fit"]
 
 
 class Supervised(System):
-    """Fit a scikit-learn classifier on the labelled samples and ask it about all; reaches every sample."""
+    """Fit a scikit-learn classifier on the labelled samples and predict all; reaches every sample."""
 
     @abstractmethod
     def _classifier(self, n_labelled: int) -> Any:
@@ -30,13 +30,13 @@ class Supervised(System):
         labelled = codes != UNLABELLED
         known = codes[labelled]
         reached = np.ones(len(X), dtype=bool)
-        if (known == known[0]).all():  # scikit-learn's refuse a single class; the answer is plain
+        if (known == known[0]).all():  # scikit-learn refuses a single class, and the answer is clear
             return Transduction(np.full(len(X), known[0]), reached)
         return Transduction(quiet_fit(self._classifier(len(known)), X[labelled], known).predict(X), reached)
 
 
 def quiet_fit(estimator: Any, X: NDArray[Any], y: NDArray[Any]) -> Any:
-    """Fit without the warnings that say nothing new: the number of iterations is part of each system."""
+    """Fit without warnings about convergence: the number of iterations is part of each system."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
@@ -61,7 +61,7 @@ class SVM(Supervised):
 
 
 class KNN(Supervised):
-    """The majority of the nearest labelled samples; with fewer labels than neighbours, of all labels."""
+    """The majority of the nearest labelled samples; of all labels if there are fewer than ``n_neighbors``."""
 
     def __init__(self, n_neighbors: int = 5):
         self.n_neighbors = n_neighbors
@@ -73,9 +73,9 @@ class KNN(Supervised):
 
 
 class MLPerceptron(Supervised):
-    """One hidden layer of 100, Adam, 200 epochs. ``scale=True`` standardises the features first.
+    """One hidden layer of 100, Adam, 200 epochs. ``scale=True`` standardizes the features first.
 
-    Unscaled features with many classes leave it under-trained; that is scikit-learn's default all the same.
+    With unscaled features and many classes it is under-trained, but this is the default of scikit-learn.
     """
 
     def __init__(self, hidden: int = 100, scale: bool = False, random_state: int | None = None):
@@ -93,7 +93,7 @@ class MLPerceptron(Supervised):
 
 
 class LogReg(Supervised):
-    """Multinomial logistic regression, what most users would try first."""
+    """Multinomial logistic regression, which most users would try first."""
 
     def __init__(self, C: float = 1.0, max_iter: int = 1000):
         self.C = C

@@ -1,10 +1,10 @@
-"""WSEF: samples whose ranked lists agree with a labelled one take its label, then a classifier is trained.
+"""WSEF: samples whose ranked lists agree with that of a labelled one take its label; then a classifier is trained.
 
     each labelled i proposes its label to every unlabelled j ∈ list(i) with S_ij ≥ th;
     j takes the label if all proposals to it agree, and stays unlabelled otherwise
 
 S is a rank correlation (:mod:`grande_gnn.graph.correlation`). One round; the second stage is trained on given
-and taken labels. A taken label is a guess, and only ever the guess is trained on.
+and taken labels. A taken label is a guess and may be wrong.
 
 Presotto, Valem, de Sá, Pedronette & Papa, Weakly supervised learning through rank-based contextual measures,
 ICPR 2020; the presets are the settings of the authors' programs.
@@ -92,7 +92,7 @@ class WSEF(System):
         return self._second_stage().transduce_folds(X, self.expand(X, folds))
 
     def expand(self, X: NDArray[np.float32], folds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The codes of each fold with the labels taken: what the second stage is trained on."""
+        """The codes of each fold with the labels that samples take: what the second stage is trained on."""
         preset = PRESETS[check_choice(self.preset, PRESETS, name="preset")]
         threshold = self._threshold(preset)
         lists = ranked_lists(X, preset.list_length if self.list_length is None else self.list_length)
@@ -103,7 +103,7 @@ class WSEF(System):
             [expand_labels(lists[givers], scores, givers, codes, threshold) for codes in folds]
         )
         taken = (expanded != folds).sum(axis=1)
-        logger.info("WSEF labelled %s samples more, of %d", ", ".join(map(str, taken)), len(X))
+        logger.info("WSEF labelled %s more samples of %d", ", ".join(map(str, taken)), len(X))
         return expanded
 
     def _threshold(self, preset: Preset) -> float:

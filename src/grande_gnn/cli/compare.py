@@ -1,4 +1,4 @@
-"""``grande compare``: every system of the comparison on one features file."""
+"""``grande compare``: every system of the comparison on one features file, resumable with -o."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
     is_eager=True,
     expose_value=False,
     callback=_list_systems,
-    help="Say what there is.",
+    help="List the systems.",
 )
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True)
@@ -38,21 +38,34 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @device_option
 @seed_option
 @click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object a line, one for each system and model."
+    "--json", "as_json", is_flag=True, help="One JSON object per line, one for each system and model."
 )
-def command(file: str, systems: str | None, as_json: bool, **options: Any) -> None:
+@click.option(
+    "-o",
+    "--out",
+    metavar="OUT",
+    type=click.Path(),
+    help="Keep the rows in OUT/rows.jsonl, so that a comparison that was stopped continues where it was.",
+)
+def command(
+    file: str, systems: str | None, folds: int, repeats: int, images: str | None, weights: str | None,
+    device: str, seed: int, as_json: bool, out: str | None,
+) -> None:  # fmt: skip
     """Compare GRaNDe with every other system on FILE.npz: each fold in turn is labelled, the rest is tested.
 
     Accuracies are percentages: the mean ± the standard deviation between folds. Graph systems run with SGC and
-    with APPNP. The difference is to the better of grande's two, folds paired, with its 95 % interval; beside it
-    how often the paper has the system below (-) or above (+) GRaNDe. A system that fails says why.
+    with APPNP. The difference is to the better of grande's two, folds paired, with its 95 % interval; the last column
+    is how often the paper has the system below (-) or above (+) GRaNDe. If a system fails, its line has the reason.
     """
     from grande_gnn.baselines import SYSTEMS
     from grande_gnn.experiments.compare import compare_systems
     from grande_gnn.internal.features_file import load_features
 
     names = [name.strip() for name in systems.split(",")] if systems else list(SYSTEMS)
-    results = compare_systems(load_features(file), names, **options)
+    results = compare_systems(
+        load_features(file), names, folds=folds, repeats=repeats, seed=seed, images=images, out=out, path=file,
+        device=device, weights=weights,
+    )  # fmt: skip
     if not as_json:
         click.echo(_line("system", "model", "accuracy", "seconds", "difference to grande", "paper"))
     for result in results:

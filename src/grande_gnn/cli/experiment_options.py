@@ -1,4 +1,4 @@
-"""What ``grande table`` and ``grande figure`` share: their options, the run itself, and what is said of it."""
+"""What ``grande table`` and ``grande figure`` share: their options, and what is printed during a run."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from grande_gnn.cli.options import chain, device_option, graph_options, seed_option
+from grande_gnn.engine.models import MODELS
 
 if TYPE_CHECKING:
     from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
-    from grande_gnn.experiments.schedule import Forecast
-    from grande_gnn.experiments.tables import Evidence
+    from grande_gnn.experiments.forecast import Forecast
+    from grande_gnn.experiments.tables import Results
     from grande_gnn.experiments.trials import Plan, Trial
 
-__all__ = ["data_options", "gather", "load_sets", "make_plan", "run_options"]
+__all__ = ["RunOptions", "data_options", "run_options", "run_trials"]
 
 ANNOUNCE_AFTER = 60.0
-"""Seconds after which the expected time of a run is said."""
+"""Seconds after which the expected time of a run is printed."""
 
 data_options = chain(
     click.option(
@@ -37,12 +39,15 @@ data_options = chain(
     click.option("--datasets", multiple=True, metavar="NAME", help="Only these; repeat for several."),
     click.option("--features", multiple=True, metavar="NAME", help="Only these; repeat for several."),
 )
-"""Which features to use and where results go."""
+"""Which features to use and where the results are written."""
+
+DIFFUSION_MODELS = [name for name, model in MODELS.items() if model.is_diffusion]
+"""What the paper's tables are about: APPNP and SGC."""
 
 run_options = chain(
     click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True),
     click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True),
-    click.option("--models", multiple=True, type=click.Choice(["appnp", "sgc"]), default=("appnp", "sgc")),
+    click.option("--models", multiple=True, type=click.Choice(list(MODELS)), default=DIFFUSION_MODELS),
     click.option("--sigma", type=float, default=0.2, show_default=True, help="The σ that is fixed."),
     graph_options,
     click.option("--lr", type=float, help="Learning rate; without it the paper's (0.001, CUB200 0.01)."),
@@ -51,7 +56,7 @@ run_options = chain(
         "--beside",
         multiple=True,
         metavar="NAME=COLUMN",
-        help="Set features beside a column of the paper (ResNet, SENet, DPNet, ViT-B16) they are not from.",
+        help="Compare features with a column of the paper (ResNet, SENet, DPNet, ViT-B16) that is not theirs.",
     ),
     device_option,
     seed_option,
@@ -62,56 +67,76 @@ run_options = chain(
         type=click.IntRange(min=1),
         default=1,
         show_default=True,
-        help="Processes of the local runner; one uses all cores.",
+        help="Processes of the local runner; one process uses all cores.",
     ),
 )
 """What is trained, how, and where."""
 
 
-def make_plan(options: dict[str, Any], **changes: Any) -> Plan:
-    """The plan of a command's options."""
-    from grande_gnn.experiments.datasets import find_feature_sets
-    from grande_gnn.experiments.trials import Plan
+@dataclass(frozen=True)
+class RunOptions:
+    """The values of :data:`data_options` and :data:`run_options`."""
 
-    names = ("models", "sigma", "graph", "normalize", "folds", "repeats", "seed", "epochs", "lr")
-    data = find_feature_sets(options["data"], options["datasets"], options["features"])
-    chosen = {name: options[name] for name in names}
-    return Plan(data=tuple(data), n_neighbors=options["neighbors"], **(chosen | changes))
+    data: Path
+    out: Path
+    datasets: tuple[str, ...]
+    features: tuple[str, ...]
+    repeats: int
+    folds: int
+    models: tuple[str, ...]
+    sigma: float
+    graph: str
+    neighbors: int
+    normalize: str
+    lr: float | None
+    epochs: int
+    beside: tuple[str, ...]
+    device: str
+    seed: int
+    runner: str
+    address: str | None
+    jobs: int
+
+    def plan(self, **changes: Any) -> Plan:
+        """The plan that these options describe; ``changes`` are what one table has of its own."""
+        from grande_gnn.experiments.datasets import find_feature_sets
+        from grande_gnn.experiments.trials import Plan
+
+        return Plan(
+            data=tuple(find_feature_sets(self.data, self.datasets, self.features)),
+            models=self.models, sigma=self.sigma, graph=self.graph, n_neighbors=self.neighbors,
+            normalize=self.normalize, folds=self.folds, repeats=self.repeats, seed=self.seed,
+            epochs=self.epochs, lr=self.lr, **changes,
+        )  # fmt: skip
+
+    def load(self, plan: Plan) -> dict[FeatureSet, LoadedSet]:
+        """The features of a plan; prints what a reader of the results must know about them."""
+        from grande_gnn.experiments.datasets import load_feature_set
+
+        sets = {source: load_feature_set(source) for source in plan.data}
+        for loaded in sets.values():
+            if loaded.note:
+                click.echo(f"note: {loaded.note}", err=True)
+        return sets
 
 
-def load_sets(plan: Plan) -> dict[FeatureSet, LoadedSet]:
-    """The features of a plan; says what a reader of the results must know about them."""
-    from grande_gnn.experiments.datasets import load_feature_set
+def run_trials(
+    options: RunOptions, plan: Plan, trials: Iterable[Trial], sets: dict[FeatureSet, LoadedSet]
+) -> Results:
+    """Run what is not finished yet, with a progress bar, and return the results that a table or figure is made from."""
+    from grande_gnn.experiments.runners import make_runner
+    from grande_gnn.experiments.tables import gather
 
-    sets = {source: load_feature_set(source) for source in plan.data}
-    for loaded in sets.values():
-        if loaded.note:
-            click.echo(f"note: {loaded.note}", err=True)
-    return sets
-
-
-def gather(
-    plan: Plan, trials: Iterable[Trial], sets: dict[FeatureSet, LoadedSet], options: dict[str, Any]
-) -> Evidence:
-    """Run what is not finished yet and return everything a table or figure is made from."""
-    from grande_gnn.experiments.rows import RowStore
-    from grande_gnn.experiments.schedule import run
-    from grande_gnn.experiments.tables import Evidence
-
-    beside = _beside(options["beside"])
-    wanted = list(dict.fromkeys(trials))
-    with RowStore(options["out"] / "rows.jsonl") as store:
-        known = sum(trial in store.finished for trial in wanted)
-        click.echo(f"{len(wanted):,} trials, {known:,} of them finished before", err=True)
-        with _watching(len(wanted), known) as watch:
-            run(plan, wanted, sets, store, _runner(options), watch=watch)
-        failed = {trial: store.failed[trial] for trial in wanted if trial in store.failed}
-        if failed:
-            click.echo(f"{len(failed):,} trials failed; their errors are in {store.path}", err=True)
-        return Evidence(plan, sets, store.finished, failed, beside)
+    compared_with = _paper_columns(options.beside)
+    runner = make_runner(options.runner, device=options.device, jobs=options.jobs, address=options.address)
+    results = gather(plan, trials, sets, options.out, runner, compared_with=compared_with, watching=_watching)
+    if results.failed:
+        rows = options.out / "rows.jsonl"
+        click.echo(f"{len(results.failed):,} trials failed; their errors are in {rows}", err=True)
+    return results
 
 
-def _beside(pairs: Iterable[str]) -> dict[str, str]:
+def _paper_columns(pairs: Iterable[str]) -> dict[str, str]:
     from grande_gnn.errors import InvalidInputError
     from grande_gnn.experiments.paper import FEATURES
 
@@ -126,21 +151,12 @@ def _beside(pairs: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _runner(options: dict[str, Any]) -> Any:
-    if options["runner"] == "ray":
-        from grande_gnn.experiments.runners.ray_tasks import RayRunner
-
-        return RayRunner(options["address"], "cuda" if options["device"] == "cuda" else "cpu")
-    from grande_gnn.experiments.runners.local import LocalRunner
-
-    return LocalRunner(options["device"], options["jobs"])
-
-
 @contextmanager
 def _watching(total: int, known: int) -> Iterator[Callable[[Forecast], None]]:
-    """A bar over all trials on a terminal; after a minute the expected time, at the end what it was."""
+    """A bar over all trials on a terminal; the expected time after a minute, and the time taken at the end."""
     from tqdm import tqdm
 
+    click.echo(f"{total:,} trials, {known:,} of them finished before", err=True)
     start, announced = time.perf_counter(), None
     bar = tqdm(total=total, initial=known, unit="trial", file=sys.stderr, disable=not sys.stderr.isatty())
 
@@ -150,18 +166,18 @@ def _watching(total: int, known: int) -> Iterator[Callable[[Forecast], None]]:
         if announced is None and forecast.elapsed >= ANNOUNCE_AFTER:
             announced = forecast.expected()
             if announced is not None:
-                bar.write(f"expected time in all: {_words(announced)}", file=sys.stderr)
+                bar.write(f"expected time in all: {duration(announced)}", file=sys.stderr)
 
     with bar:
         yield watch
-    took = f"took {_words(time.perf_counter() - start)}"
-    click.echo(took + (f"; announced after a minute: {_words(announced)}" if announced else ""), err=True)
+    took = f"took {duration(time.perf_counter() - start)}"
+    click.echo(took + (f"; announced after a minute: {duration(announced)}" if announced else ""), err=True)
 
 
-def _words(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A duration for people.
 
-    >>> _words(42), _words(150), _words(8000)
+    >>> duration(42), duration(150), duration(8000)
     ('42 s', '2.5 min', '2.2 h')
     """
     if seconds < 100:

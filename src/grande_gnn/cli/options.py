@@ -5,11 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["chain", "device_option", "graph_options", "model_options", "progress_bar", "seed_option"]
+from grande_gnn.classifier.normalizer import NORMALIZATIONS
+from grande_gnn.engine.models import MODELS
+from grande_gnn.graph.kinds import public_graphs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "chain",
+    "device_option",
+    "graph_file_options",
+    "graph_from_files",
+    "graph_options",
+    "model_options",
+    "progress_bar",
+    "seed_option",
+]
 
 device_option = click.option(
     "--device",
@@ -39,22 +56,54 @@ def chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 graph_options = chain(
     click.option(
-        "--graph", type=click.Choice(["reciprocal", "knn", "dgcg"]), default="reciprocal", show_default=True,
-        help="How samples are joined.",
+        "--graph", type=click.Choice(public_graphs()), default="reciprocal", show_default=True,
+        help="How samples are connected.",
     ),
     click.option(
         "--neighbors", type=click.IntRange(min=1), default=40, show_default=True,
-        help="Entries of each ranked list that count, the sample itself included.",
+        help="Entries of each ranked list that are used, the sample itself included.",
     ),
     click.option(
-        "--normalize", type=click.Choice(["none", "l2", "center-l2"]), default="none", show_default=True,
-        help="What is done to the features first.",
+        "--normalize", type=click.Choice(NORMALIZATIONS), default="none", show_default=True,
+        help="How features are normalized first.",
     ),
 )  # fmt: skip
 """``--graph``, ``--neighbors`` and ``--normalize``."""
 
+graph_file_options = chain(
+    click.option(
+        "--graph-file", metavar="FILE.npz", type=click.Path(), help="Use this graph instead of building one."
+    ),
+    click.option(
+        "--lists-file", metavar="FILE.npz", type=click.Path(),
+        help="Build --graph from these ranked lists instead of searching neighbors.",
+    ),
+)  # fmt: skip
+"""``--graph-file`` and ``--lists-file``."""
+
+
+def graph_from_files(
+    features: NDArray[np.float32], kind: str, n_neighbors: int, graph_file: str | None, lists_file: str | None
+) -> Any:
+    """The graph that a file holds or gives the lists for; without a file the name of its kind."""
+    from grande_gnn.errors import InvalidInputError
+    from grande_gnn.graph import build_graph
+    from grande_gnn.graph.graph_files import load_graph, load_lists
+
+    if graph_file and lists_file:
+        raise InvalidInputError(
+            "a graph needs no ranked lists: give --graph-file or --lists-file, not both; "
+            f"got {graph_file} and {lists_file}"
+        )
+    if graph_file:
+        return build_graph(load_graph(graph_file), features, n_neighbors)
+    if lists_file:
+        return build_graph(load_lists(lists_file), features, n_neighbors, kind=kind)
+    return kind
+
+
 model_options = chain(
-    click.option("--model", type=click.Choice(["appnp", "sgc"]), default="appnp", show_default=True),
+    click.option("--model", type=click.Choice(list(MODELS)), default="appnp", show_default=True),
     click.option(
         "--hidden", type=click.IntRange(min=0), default=256, show_default=True,
         help="Neurons of APPNP's hidden layer; 0 for one linear layer.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from grande_gnn.cli.experiment_options import data_options, gather, load_sets, make_plan, run_options
+from grande_gnn.cli.experiment_options import RunOptions, data_options, run_options, run_trials
 
 
 @click.command("table")
@@ -19,10 +19,10 @@ from grande_gnn.cli.experiment_options import data_options, gather, load_sets, m
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="Table 1: parts of the labelled fold to pick σ honestly; 0 leaves that out.",
+    help="Table 1: parts of the labelled fold for choosing σ by nested cross-validation; 0 leaves it out.",
 )
 @click.option("--systems", multiple=True, metavar="NAME", help="Tables 2 and 3: only these; repeat.")
-def command(number: str, **options: Any) -> None:
+def command(number: str, inner_folds: int, systems: tuple[str, ...], **options: Any) -> None:
     """Reproduce table 1, 2 or 3 of the paper on the features in --data.
 
     \b
@@ -30,22 +30,20 @@ def command(number: str, **options: Any) -> None:
     2  64, 128 and 256 neurons of APPNP for MGCN, DGCG and GRaNDe
     3  every system
 
-    Results are rows in OUT/rows.jsonl, and the table as OUT/tableN.md, .csv and .tex with the paper's numbers
-    beside ours. A run that was stopped goes on where it was when it is started again.
+    Results are rows in OUT/rows.jsonl, and the table as OUT/tableN.md, .csv and .tex, compared with the paper's
+    numbers. A run that was stopped continues where it was when it is started again.
     """
     from grande_gnn.experiments.tables import TABLES, write_table
     from grande_gnn.experiments.tables.table import to_markdown
 
-    table = TABLES[int(number)]
-    plan = make_plan(
-        options, widths=table.widths, inner_folds=options["inner_folds"], systems=tuple(options["systems"])
-    )
-    sets = load_sets(plan)
+    table, chosen = TABLES[int(number)], RunOptions(**options)
+    plan = chosen.plan(widths=table.widths, inner_folds=inner_folds, systems=systems)
+    sets = chosen.load(plan)
     plan = table.fit_to_data(plan, sets)
-    evidence = gather(plan, table.trials(plan), sets, options)
+    results = run_trials(chosen, plan, table.trials(plan), sets)
     for name, build in table.builders.items():
-        built = build(evidence)
-        paths = write_table(built, options["out"], name)
+        built = build(results)
+        paths = write_table(built, chosen.out, name)
         click.echo(to_markdown(built))
         click.echo(f"written: {', '.join(str(path) for path in paths)}", err=True)
-    sys.exit(1 if evidence.failed else 0)
+    sys.exit(1 if results.failed else 0)

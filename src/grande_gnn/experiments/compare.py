@@ -1,10 +1,15 @@
-"""Every system on the same features, folds and seeds, each with its paired difference from GRaNDe."""
+"""Every system on the same features, folds and seeds, each with its paired difference from GRaNDe.
+
+A comparison is made of the same trials and rows as the paper's tables: with an output folder its rows are kept in
+``rows.jsonl``, so that it can be stopped and resumed. Repetition r has the seed ``seed + r``.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,24 +18,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.baselines import SystemEntry, find_system
-from grande_gnn.errors import FileFormatError, InvalidInputError
-from grande_gnn.experiments.folds import fold_labels, paper_folds
+from grande_gnn.errors import FileFormatError
+from grande_gnn.experiments.datasets import FeatureSet, LoadedSet, fingerprint, image_paths
+from grande_gnn.experiments.folds import paper_folds
+from grande_gnn.experiments.measure import one_line
 from grande_gnn.experiments.paper import read_table
-from grande_gnn.experiments.statistics import Interval, paired_interval, std_between_repetitions
+from grande_gnn.experiments.rows import Row, Rows, RowStore
+from grande_gnn.experiments.runners.local import LocalRunner
+from grande_gnn.experiments.schedule import run
+from grande_gnn.experiments.statistics import (
+    Interval,
+    collect,
+    paired_interval,
+    std_between_repetitions,
+    without_nan,
+)
+from grande_gnn.experiments.trials import Plan, Trial
 from grande_gnn.internal.features_file import FeaturesFile
 from grande_gnn.internal.validation import encode_labels
 
 __all__ = ["REFERENCE", "SystemResult", "compare_systems", "image_paths", "paper_sign"]
 
 REFERENCE = "grande"
-"""The system the others are measured against: the better of its models."""
+"""The system that the others are compared with: the better of its models."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class SystemResult:
-    """What one system, with one model where it has several, reached; or why it could not."""
+    """The accuracies of one system, with one model where it has several; or why it failed."""
 
     system: str
     model: str | None = None
@@ -43,20 +60,15 @@ class SystemResult:
 
     @property
     def accuracy_mean(self) -> float:
-        """Per cent, over repetitions and folds; NaN after an error."""
+        """Percent, over repetitions and folds; NaN after an error."""
         return float(self.accuracies.mean()) if self.accuracies.size else float("nan")
 
     def as_row(self) -> dict[str, Any]:
         """A flat, JSON-ready row; ``accuracy_std`` is between folds, ``std_repetitions`` the paper's ±."""
         row: dict[str, Any] = {"system": self.system, "model": self.model, "backbone": self.backbone}
         if self.error is not None:
-            return {
-                **row,
-                "accuracy_mean": None,
-                "accuracy_std": None,
-                "seconds": self.seconds,
-                "error": self.error,
-            }
+            nothing = {"accuracy_mean": None, "accuracy_std": None}
+            return {**row, **nothing, "seconds": self.seconds, "error": self.error}
         low, high = self.difference[1:] if self.difference else (None, None)
         row |= {
             "accuracy_mean": self.accuracy_mean,
@@ -67,11 +79,11 @@ class SystemResult:
             "difference": self.difference.mean if self.difference else None,
             "difference_low": low, "difference_high": high, "paper_sign": paper_sign(self.system),
         }  # fmt: skip
-        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
+        return without_nan(row)
 
 
 def paper_sign(system: str) -> str | None:
-    """How often the paper's table 3 has the system below (−) or above (+) GRaNDe; None if it has it not.
+    """How often the paper's table 3 has the system below (−) or above (+) GRaNDe; None if it is not in the table.
 
     >>> paper_sign("svm"), paper_sign("dgcg"), paper_sign("logreg")
     ('-9', '-8 +1', None)
@@ -82,22 +94,6 @@ def paper_sign(system: str) -> str | None:
     return " ".join(f"{sign}{count}" for sign, count in counts.items() if count) or None
 
 
-def image_paths(files: Sequence[str], folder: str | Path | None) -> list[str]:
-    """Where the images of a features file are: its ``files`` under ``folder``, or their bare names there."""
-    if folder is None:
-        raise InvalidInputError(
-            "this system works on images, not on features: give their folder with --images; got none"
-        )
-    for shorten in (lambda name: name, lambda name: Path(name).name):
-        paths = [Path(folder) / shorten(name) for name in files]
-        if paths and paths[0].is_file():
-            missing = next((path for path in paths if not path.is_file()), None)
-            if missing is None:
-                return [str(path) for path in paths]
-            raise FileFormatError(f"an image named in the features file is not in its folder; got {missing}")
-    raise FileFormatError(f"{folder} must hold the images the features file names; got no {files[0]} in it")
-
-
 def compare_systems(
     content: FeaturesFile,
     names: Sequence[str],
@@ -106,11 +102,16 @@ def compare_systems(
     repeats: int = 1,
     seed: int = 0,
     images: str | Path | None = None,
+    out: str | Path | None = None,
+    path: str | Path = "",
+    device: str = "auto",
     **params: Any,
 ) -> Iterator[SystemResult]:
     """Run the systems one after the other; the reference goes first, an error becomes a result.
 
-    ``params`` (``device``, ``weights``) go to the systems that know them.
+    ``params`` (``weights``, ``epochs``, …) go to the systems that know them. With ``out`` the rows are kept in
+    ``out/rows.jsonl``, where what is finished is not run again; ``path`` is the features file's, which gives the rows
+    the names of their dataset and features.
     """
     entries = [find_system(name) for name in dict.fromkeys(names)]
     entries.sort(key=lambda entry: entry.name != REFERENCE)
@@ -119,72 +120,105 @@ def compare_systems(
             "comparing needs labels: the features file has no array 'labels'; got features only"
         )
     codes, _ = encode_labels(content.labels, len(content.features))
-    return _results(entries, _Task(content, codes, folds, repeats, seed, images, params))
+    paper_folds(codes, folds)  # raises before anything is trained
+    source = FeatureSet.at(path)
+    digest = fingerprint(content.features, codes)
+    loaded = LoadedSet(source, content.features, codes, content.files, digest, None, None)
+    seeds = [seed + repetition for repetition in range(repeats)]
+    return _Comparison(loaded, folds, seeds, images, device, params).results(entries, out)
 
 
-def _results(entries: Sequence[SystemEntry], task: _Task) -> Iterator[SystemResult]:
-    reference = None
-    for entry in entries:
-        results = [task.run(entry, model) for model in entry.models or (None,)]
-        done = [result for result in results if result.error is None]
-        if entry.name == REFERENCE and done:
-            reference = max(done, key=lambda result: result.accuracy_mean).accuracies
-        for result in results:
-            yield _with_difference(result, reference)
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """The data, folds, seeds and parameters that every system gets."""
+
+    loaded: LoadedSet
+    folds: int
+    seeds: Sequence[int]
+    images: str | Path | None
+    device: str
+    params: dict[str, Any]
+
+    def results(self, entries: Sequence[SystemEntry], out: str | Path | None) -> Iterator[SystemResult]:
+        """Each system's results as soon as they are measured."""
+        store: AbstractContextManager[Rows]
+        store = nullcontext(Rows()) if out is None else RowStore(Path(out) / "rows.jsonl")
+        reference = None
+        with store as rows:
+            rows.refuse_changed({self.loaded.source.name: self.loaded.fingerprint})
+            for entry in entries:
+                results = self._run(entry, rows)
+                done = [result for result in results if result.error is None]
+                if entry.name == REFERENCE and done:
+                    reference = max(done, key=lambda result: result.accuracy_mean).accuracies
+                for result in results:
+                    yield _with_difference(result, reference)
+
+    def _run(self, entry: SystemEntry, rows: Rows) -> list[SystemResult]:
+        """Measure a system with each of its models; an error must not stop the systems after it."""
+        start = time.perf_counter()
+        try:
+            plan = self._plan(entry)
+            trials = {model: self._trials(plan, entry, model) for model in entry.models or (None,)}
+            wanted = [trial for members in trials.values() for trial in members]
+            new = {trial for trial in wanted if trial not in rows.finished}
+            # Folds that run together share work; where rows are kept, smaller batches lose less to a kill.
+            size = None if isinstance(rows, RowStore) else (lambda trial: self.folds)
+            sets = {self.loaded.source: self.loaded}
+            run(plan, wanted, sets, rows, LocalRunner(self.device), images=self.images, size=size)
+        except Exception as error:
+            log.debug("%s failed", entry.name, exc_info=True)
+            seconds = time.perf_counter() - start
+            return [
+                SystemResult(entry.name, model, seconds=seconds, error=one_line(error))
+                for model in entry.models or (None,)
+            ]
+        found = {trial: rows.finished.get(trial) or rows.failed[trial] for trial in wanted}
+        # What the trainings did not take was spent on the graph, which each of the models needs.
+        shared = time.perf_counter() - start - sum(found[trial].seconds for trial in new)
+        return [
+            _summary(entry, model, [found[trial] for trial in members], shared if new & set(members) else 0.0)
+            for model, members in trials.items()
+        ]
+
+    def _plan(self, entry: SystemEntry) -> Plan:
+        """The settings of the system's trainings: its defaults, which are the paper's, or the parameters given."""
+        known = {**entry.parameters, **self.params}
+        if not entry.models:
+            return Plan((self.loaded.source,), folds=self.folds, repeats=1)
+        names = ("sigma", "graph", "n_neighbors", "epochs", "lr")
+        chosen = {name: known[name] for name in names}
+        return Plan((self.loaded.source,), folds=self.folds, repeats=1, widths=(known["hidden"],), **chosen)
+
+    def _trials(self, plan: Plan, entry: SystemEntry, model: str | None) -> list[Trial]:
+        options = tuple(sorted(entry.changed(self.params).items()))
+        width = plan.widths[-1]
+        # A system that draws no random numbers gives the same answer every time, so it runs once.
+        seeds = self.seeds if entry.is_random else self.seeds[:1]
+        plans = [replace(plan, seed=seed) for seed in seeds]
+        return [
+            trial
+            for each in plans
+            for trial in each.system_trials(
+                self.loaded.source, entry.name, model=model, width=width, options=options
+            )
+        ]
+
+
+def _summary(entry: SystemEntry, model: str | None, rows: Sequence[Row], shared: float) -> SystemResult:
+    """From rows to a result; an error of any trial is the result of the system."""
+    seconds = shared + sum(row.seconds for row in rows)
+    error = next((row.error for row in rows if row.error is not None), None)
+    scores = collect({row.trial: row for row in rows}, [row.trial for row in rows])
+    if error is not None or scores is None:
+        return SystemResult(entry.name, model, seconds=seconds, error=error)
+    unreached = float(np.mean([row.unreached or 0 for row in rows]))
+    return SystemResult(
+        entry.name, model, entry.parameters.get("backbone"), scores.values, unreached, seconds
+    )
 
 
 def _with_difference(result: SystemResult, reference: NDArray[np.float64] | None) -> SystemResult:
     if result.error is not None or reference is None or result.accuracies is reference:
         return result
     return replace(result, difference=paired_interval(result.accuracies.mean(0), reference.mean(0)))
-
-
-class _Task:
-    """The data, folds and seeds that every system gets."""
-
-    def __init__(
-        self,
-        content: FeaturesFile,
-        codes: NDArray[np.int64],
-        folds: int,
-        repeats: int,
-        seed: int,
-        images: str | Path | None,
-        params: dict[str, Any],
-    ) -> None:
-        self.content, self.codes, self.images, self.params = content, codes, images, params
-        splits = paper_folds(codes, folds)
-        self.tests = [test for _, test in splits]
-        self.labels = np.stack([fold_labels(codes, train) for train, _ in splits])
-        self.seeds = [seed + repetition for repetition in range(repeats)]
-
-    def run(self, entry: SystemEntry, model: str | None) -> SystemResult:
-        start = time.perf_counter()
-        try:
-            return self._measure(entry, model, start)
-        except Exception as error:  # one failing system must not cost the others
-            log.debug("%s failed", entry.name, exc_info=True)
-            message = " ".join(str(error).split()) or type(error).__name__
-            return SystemResult(entry.name, model, seconds=time.perf_counter() - start, error=message)
-
-    def _measure(self, entry: SystemEntry, model: str | None, start: float) -> SystemResult:
-        X: Any = self.content.features
-        if entry.needs_images:
-            X = image_paths(self.content.files.tolist(), self.images)
-        known = entry.make().get_params()
-        params = {key: value for key, value in {**self.params, "model": model}.items() if key in known}
-        # A system without chance answers alike every time: once is enough.
-        seeds = self.seeds if "random_state" in known else self.seeds[:1]
-        runs = [entry.make(**params, random_state=seed).transduce_folds(X, self.labels) for seed in seeds]
-        accuracies = [
-            [
-                100 * np.mean(fold.codes[test] == self.codes[test])
-                for fold, test in zip(run, self.tests, strict=True)
-            ]
-            for run in runs
-        ]
-        unreached = np.mean([(~fold.reached).sum() for run in runs for fold in run])
-        backbone = known.get("backbone")
-        return SystemResult(
-            entry.name, model, backbone, np.array(accuracies), float(unreached), time.perf_counter() - start
-        )

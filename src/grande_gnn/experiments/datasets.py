@@ -2,7 +2,7 @@
 
 A data folder holds ``<dataset>/features_<name>.npz`` (what ``grande extract`` writes). A folder named after
 one of the five must have its number of classes; where the number of images is neither the paper's nor the
-source's it is another edition, which runs as a custom dataset without the paper's numbers beside it.
+source's it is another edition, which runs as a custom dataset without being compared with the paper's numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import UNLABELLED, encode_labels
 
-__all__ = ["DATASETS", "Dataset", "FeatureSet", "LoadedSet", "find_feature_sets", "load_feature_set"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "FeatureSet",
+    "LoadedSet",
+    "find_feature_sets",
+    "fingerprint",
+    "image_paths",
+    "load_feature_set",
+]
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class Dataset:
     """The numbers of images of the source's own editions."""
     source: str
     layout: str
-    """How the source's images are to lie under ``<dataset>/`` for ``grande extract``."""
+    """How the source's images are to be arranged under ``<dataset>/`` for ``grande extract``."""
     per_class: int | None = None
     """Images of each class, where all classes have the same number."""
     lr: float = 1e-3
@@ -55,7 +64,7 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
                 paper_images=1360,
                 source_images=(1360,),
                 source="https://www.robots.ox.ac.uk/~vgg/data/flowers/17/ (17flowers.tgz)",
-                layout="images/image_0001.jpg … image_1360.jpg; 80 consecutive images a class, labels.csv",
+                layout="images/image_0001.jpg … image_1360.jpg; 80 consecutive images per class, labels.csv",
                 per_class=80,
             ),
             Dataset(
@@ -104,11 +113,21 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """One features file: which dataset, which features, where it lies."""
+    """One features file: which dataset, which features, where it is."""
 
     dataset: str
     features: str
     path: Path
+
+    @classmethod
+    def at(cls, path: str | Path) -> FeatureSet:
+        """The features file at a path that need not be in a data folder, named after its folder and itself.
+
+        >>> FeatureSet.at("/data/pets/features_vit.npz").name
+        ('pets', 'vit')
+        """
+        whole = Path(path).absolute()
+        return cls(whole.parent.name, whole.stem.removeprefix("features_"), Path(path))
 
     @property
     def lr(self) -> float:
@@ -135,7 +154,7 @@ class LoadedSet:
     fingerprint: str
     """Sixteen hexadecimal digits that change with any feature or label."""
     paper: Dataset | None
-    """The paper's dataset this is; None for a custom one."""
+    """Which of the paper's datasets it is; None for a custom one."""
     note: str | None
     """What a reader of the results must know about this edition."""
 
@@ -163,7 +182,7 @@ def find_feature_sets(
         if dataset not in found:
             paper = DATASETS.get(dataset)
             origin = (
-                f"; {paper.title} comes from {paper.source}: lay it out as {paper.layout}, then `grande extract`"
+                f"; {paper.title} comes from {paper.source}: arrange it as {paper.layout}, then run `grande extract`"
                 if paper
                 else ""
             )
@@ -190,8 +209,8 @@ def load_feature_set(source: FeatureSet) -> LoadedSet:
             f"got {(codes == UNLABELLED).sum()} without a label in {source.path}"
         )
     paper, note = _identify(source, codes)
-    fingerprint = _fingerprint(content.features, codes)
-    return LoadedSet(source, content.features, codes, content.files, fingerprint, paper, note)
+    digest = fingerprint(content.features, codes)
+    return LoadedSet(source, content.features, codes, content.files, digest, paper, note)
 
 
 def _identify(source: FeatureSet, codes: NDArray[np.int64]) -> tuple[Dataset | None, str | None]:
@@ -208,10 +227,10 @@ def _identify(source: FeatureSet, codes: NDArray[np.int64]) -> tuple[Dataset | N
     n, sizes = len(codes), sorted({dataset.paper_images, *dataset.source_images})
     if n not in sizes or (dataset.per_class is not None and (counts != dataset.per_class).any()):
         expected = " or ".join(f"{size:,}" for size in sizes)
-        expected += f", {dataset.per_class} a class" if dataset.per_class else ""
+        expected += f", {dataset.per_class} per class" if dataset.per_class else ""
         return None, (
-            f"{source}: {n:,} images, {counts.min()} to {counts.max()} a class, but {dataset.title} has {expected}; "
-            "it runs as a custom dataset, without the paper's numbers beside it"
+            f"{source}: {n:,} images, {counts.min()} to {counts.max()} per class, but {dataset.title} has {expected}; "
+            "it runs as a custom dataset and is not compared with the paper's numbers"
         )
     if n != dataset.paper_images:
         return (
@@ -221,8 +240,25 @@ def _identify(source: FeatureSet, codes: NDArray[np.int64]) -> tuple[Dataset | N
     return dataset, None
 
 
-def _fingerprint(X: NDArray[np.float32], codes: NDArray[np.int64]) -> str:
+def fingerprint(X: NDArray[np.float32], codes: NDArray[np.int64]) -> str:
+    """Sixteen hexadecimal digits that change with any feature or label."""
     digest = hashlib.sha256(str(X.shape).encode())
     for array in (X, codes):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:16]
+
+
+def image_paths(files: Sequence[str] | NDArray[np.str_], folder: str | Path | None) -> list[str]:
+    """Where the images of a features file are: its ``files`` under ``folder``, or their bare names there."""
+    if folder is None:
+        raise InvalidInputError(
+            "this system works on images, not on features: give their folder with --images; got none"
+        )
+    for shorten in (lambda name: name, lambda name: Path(name).name):
+        paths = [Path(folder) / shorten(name) for name in files]
+        if paths and paths[0].is_file():
+            missing = next((path for path in paths if not path.is_file()), None)
+            if missing is None:
+                return [str(path) for path in paths]
+            raise FileFormatError(f"an image named in the features file is not in its folder; got {missing}")
+    raise FileFormatError(f"{folder} must hold the images the features file names; got no {files[0]} in it")

@@ -1,5 +1,7 @@
 """One batch of trials in, their rows out: the only place of the experiments where anything is trained.
 
+    trial → the labels of its fold → training → percent of the test samples that are correct
+
 The same function runs in this process, in another one, and on a cluster, so the rows are the same.
 """
 
@@ -8,49 +10,74 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from grande_gnn import __version__
+from grande_gnn.baselines import find_system
+from grande_gnn.baselines.base import Transduction
 from grande_gnn.classifier.normalizer import Normalizer
-from grande_gnn.engine import Replica, Settings, resolve_device, train
-from grande_gnn.errors import InvalidInputError
-from grande_gnn.experiments.datasets import LoadedSet
+from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.engine import Settings
+from grande_gnn.errors import GrandeError, InvalidInputError
+from grande_gnn.experiments.datasets import LoadedSet, image_paths
 from grande_gnn.experiments.folds import fold_labels, inner_parts, paper_folds
 from grande_gnn.experiments.rows import Row
-from grande_gnn.experiments.systems import graph_of, make_system
 from grande_gnn.experiments.trials import Batch, Plan, Trial
-from grande_gnn.graph import Graph
+from grande_gnn.graph import Graph, build_graph
+from grande_gnn.internal.device import resolve_device
 
-__all__ = ["Material", "Tick", "work"]
+__all__ = ["Score", "SharedData", "Step", "measure", "one_line", "score"]
 
-Tick = Callable[[float], object]
+Step = Callable[[float], object]
 """Called now and then with the number of trials trained since the last call, fractions included."""
-
-_Result = dict[str, float | int | str]
-"""The fields of a row that a training gives: accuracy and n_test, or error."""
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """What the trials of one features file share; put into a cluster's memory once a node."""
+class SharedData:
+    """What the trials of one features file share; copied into a cluster's memory once per node."""
 
     X: NDArray[np.float32]
     codes: NDArray[np.int64]
     fingerprint: str
     graphs: Mapping[str, Graph]
+    files: Sequence[str] | NDArray[np.str_] = ()
+    images: str | Path | None = None
+    """The folder of ``files``, for systems that work on images."""
 
     @classmethod
-    def of(cls, loaded: LoadedSet, plan: Plan, graphs: Iterable[str], device: str = "cpu") -> Material:
-        """Normalise the features and build the graphs, on ``device`` of this machine."""
+    def of(
+        cls,
+        loaded: LoadedSet,
+        plan: Plan,
+        graphs: Iterable[str],
+        device: str = "cpu",
+        images: str | Path | None = None,
+    ) -> SharedData:
+        """Normalize the features and build the graphs, on ``device`` of this machine."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
-        built = {name: graph_of(name, X, plan.n_neighbors, device) for name in sorted(graphs)}
-        return cls(X, loaded.codes, loaded.fingerprint, built)
+        built = {name: build_graph(name, X, plan.n_neighbors, device=device) for name in sorted(graphs)}
+        return cls(X, loaded.codes, loaded.fingerprint, built, loaded.files, images)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return int(self.codes.max()) + 1
+
+
+class Score(NamedTuple):
+    """What a training gives to its row."""
+
+    accuracy: float
+    n_test: int
+    unreached: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,43 +97,60 @@ class _Split:
             )
 
 
-def work(material: Material, batch: Batch, device: str = "auto", tick: Tick | None = None) -> list[Row]:
+def measure(data: SharedData, batch: Batch, device: str = "auto", step: Step | None = None) -> list[Row]:
     """Train and measure a batch. An error becomes the row of its own trial, so that all others can go on."""
     start = time.perf_counter()
-    splits = _splits(material.codes, batch.trials)
-    with warnings.catch_warnings():
-        # Shared memory is read-only; torch is only warned of writing, and nothing writes.
-        warnings.filterwarnings("ignore", message=".*not writable")
-        results = _results(material, batch.trials, splits, device, tick and _at_most(len(splits), tick))
+    results = _score_or_error(data, batch.trials, device, step and _at_most(len(batch.trials), step))
     seconds = (time.perf_counter() - start) / len(batch.trials)
     where = _environment(device)
-    return [
-        Row(trial, material.fingerprint, where, seconds, **result)  # type: ignore[arg-type]
-        for trial, result in zip(batch.trials, results, strict=True)
-    ]
+    rows = []
+    for trial, result in zip(batch.trials, results, strict=True):
+        content = {"error": result} if isinstance(result, str) else result._asdict()
+        rows.append(Row(trial, data.fingerprint, where, seconds, **content))
+    return rows
 
 
-def _results(
-    material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
-) -> list[_Result]:
-    """What each trial gave; a batch that fails is halved until those that fail stand alone."""
-    how = _train if trials[0].uses_engine else _transduce
+def score(
+    data: SharedData, trials: Sequence[Trial], device: str = "auto", step: Step | None = None
+) -> list[Score]:
+    """Train the trials, which share their features, and measure each on its test samples."""
+    splits = dict(zip(trials, _splits(data.codes, trials), strict=True))
+    for split in splits.values():
+        split.check()
+    answers: dict[Trial, Transduction] = {}
+    with warnings.catch_warnings():
+        # Shared memory is read-only; torch warns that one could write to it, and nothing does.
+        warnings.filterwarnings("ignore", message=".*not writable")
+        for together in dict.fromkeys(trial.trained_with for trial in trials):
+            members = {t: split.labels for t, split in splits.items() if t.trained_with == together}
+            answer = _train if next(iter(members)).uses_engine else _transduce
+            answers |= answer(data, members, device, step)
+    return [_measured(splits[trial], answers[trial], data.codes) for trial in trials]
+
+
+def _score_or_error(
+    data: SharedData, trials: Sequence[Trial], device: str, step: Step | None
+) -> list[Score | str]:
+    """What each trial gave; a batch that fails is halved until those that fail are alone."""
     try:
-        for split in splits:
-            split.check()
-        predictions = how(material, trials, splits, device, tick)
-        return [_measure(*pair, material.codes) for pair in zip(splits, predictions, strict=True)]
+        return list(score(data, trials, device, step))
     except Exception as error:
-        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        message = one_line(error)
     # Outside of the handler: the error would keep the tensors of the failed batch alive during the next ones.
     if len(trials) == 1:
-        return [{"error": message}]
+        return [message]
     half = len(trials) // 2
-    halves = (slice(half), slice(half, None))
-    return [r for part in halves for r in _results(material, trials[part], splits[part], device, tick)]
+    halves = (trials[:half], trials[half:])
+    return [result for part in halves for result in _score_or_error(data, part, device, step)]
 
 
-def _at_most(n_trials: int, tick: Tick) -> Tick:
+def one_line(error: Exception) -> str:
+    """The error on one line; our own errors are sentences, others need their type to be understood."""
+    words = " ".join(str(error).split())
+    return words if isinstance(error, GrandeError) and words else f"{type(error).__name__}: {words}"
+
+
+def _at_most(n_trials: int, step: Step) -> Step:
     """Pass on no more than ``n_trials``: what is trained again after an error does not count again."""
     left = float(n_trials)
 
@@ -115,61 +159,67 @@ def _at_most(n_trials: int, tick: Tick) -> Tick:
         new = min(trials, left)
         left -= new
         if new > 0:
-            tick(new)
+            step(new)
 
     return count
 
 
-def _splits(codes: NDArray[np.int64], trials: Sequence[Trial]) -> list[_Split]:
+def _splits(codes: NDArray[np.int64], trials: Sequence[Trial]) -> Iterator[_Split]:
     """The paper's folds, or a part of the labelled fold for the inner trials."""
     folds = {n_folds: paper_folds(codes, n_folds) for n_folds in {trial.folds for trial in trials}}
-    splits = []
     for trial in trials:
         train, test = folds[trial.folds][trial.fold]
         if trial.inner is not None and trial.inner_folds is not None:
             part = inner_parts(codes[train], trial.inner_folds)
             train, test = train[part != trial.inner], train[part == trial.inner]
-        splits.append(_Split(fold_labels(codes, train), test))
-    return splits
+        yield _Split(fold_labels(codes, train), test)
 
 
-def _measure(split: _Split, predictions: NDArray[np.int64], codes: NDArray[np.int64]) -> _Result:
-    hits = predictions[split.test] == codes[split.test]
-    return {"accuracy": 100 * float(hits.mean()), "n_test": len(hits)}
+def _measured(split: _Split, answer: Transduction, codes: NDArray[np.int64]) -> Score:
+    hits = answer.codes[split.test] == codes[split.test]
+    return Score(100 * float(hits.mean()), len(hits), int((~answer.reached).sum()))
 
 
 def _train(
-    material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
-) -> Iterable[NDArray[np.int64]]:
-    first = trials[0]
-    model, lr, epochs = first.model or "", first.lr or 0.0, first.epochs or 0
-    settings = Settings(model=model, lr=lr, epochs=epochs, device=device, seed=first.seed)
-    replicas = [
-        Replica(
-            labels=split.labels,
-            degree="centrality" if trial.sigma is None else trial.sigma,
-            repetition=trial.repetition,
-            fold=trial.fold,
-            hidden=trial.hidden,
-        )
-        for trial, split in zip(trials, splits, strict=True)
-    ]
-    progress = None if tick is None else lambda steps: tick(steps / epochs)
-    n_classes = int(material.codes.max()) + 1
-    outcomes = train(
-        material.X, material.graphs[first.graph or ""], replicas, n_classes, settings, progress=progress
+    data: SharedData, labels: Mapping[Trial, NDArray[np.int64]], device: str, step: Step | None
+) -> dict[Trial, Transduction]:
+    """Train a graph, a degree and a network on the labels of each of the trials, all at once."""
+    first = next(iter(labels))
+    graph, epochs = data.graphs[first.graph or ""], first.epochs or 0
+    settings = Settings(
+        model=first.model,
+        lr=first.lr or 0.0,
+        epochs=epochs,
+        device=device,
+        seed=first.seed,
+        **dict(first.options),
     )
-    return [outcome.predictions for outcome in outcomes]
+    problem = LearningProblem(data.X, graph, data.n_classes, first.degree_object, settings, first.hidden)
+    label_sets = [LabelSet(known, t.fold, t.repetition, t.degree_object) for t, known in labels.items()]
+    progress = None if step is None else lambda steps: step(steps / epochs)
+    outcomes = problem.train(label_sets, progress=progress)
+    reached = cache(
+        lambda mask: graph.reached_from(np.frombuffer(mask, dtype=bool))
+    )  # folds recur for each σ
+    return {
+        trial: Transduction(outcome.predictions, reached((known >= 0).tobytes()))
+        for (trial, known), outcome in zip(labels.items(), outcomes, strict=True)
+    }
 
 
 def _transduce(
-    material: Material, trials: Sequence[Trial], splits: Sequence[_Split], device: str, tick: Tick | None
-) -> Iterable[NDArray[np.int64]]:
-    for trial, split in zip(trials, splits, strict=True):
-        system = make_system(trial.system, device=device, random_state=trial.seed + trial.repetition)
-        yield system.transduce_folds(material.X, split.labels[None])[0].codes
-        if tick is not None:
-            tick(1)
+    data: SharedData, labels: Mapping[Trial, NDArray[np.int64]], device: str, step: Step | None
+) -> dict[Trial, Transduction]:
+    """Run another system on the labels of each of the trials."""
+    first = next(iter(labels))
+    entry = find_system(first.system)
+    seed = first.seed + first.repetition
+    system = entry.make_known(**dict(first.options), device=device, random_state=seed)
+    samples = image_paths(data.files, data.images) if entry.needs_images else data.X
+    answers = system.transduce_folds(samples, np.stack(list(labels.values())))
+    if step is not None:
+        step(len(labels))
+    return dict(zip(labels, answers, strict=True))
 
 
 @cache

@@ -1,17 +1,20 @@
 """What to measure: a plan unfolds into trials, and trials are packed into batches.
 
 A *trial* is one training measured on its test samples: one row of the result file. Trials that share features
-and model are trained together in a *batch*; a replica's result does not depend on its company, so how they
-are packed changes the speed and never the rows.
+and model are trained together in a *batch*. The result of a training does not depend on the others in its batch,
+so how trials are packed changes the speed and never the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
+from typing import Any
 
+from grande_gnn.baselines import SYSTEMS, find_system
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
+from grande_gnn.engine import MODELS, Degree, as_degree, as_model
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.internal.validation import check_choice, check_integer, check_real, check_sigma
@@ -27,6 +30,7 @@ __all__ = [
     "Plan",
     "Trial",
     "pack",
+    "paper_degree",
 ]
 
 SIGMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -39,22 +43,26 @@ CENTRALITY = "centrality"
 """The system that is degree centrality on the plan's own graph."""
 
 GRANDE = "grande"
-"""The system that is the GRaNDe degree on the plan's own graph; others are in ``grande_gnn.baselines``."""
-
+"""The system that is the GRaNDe degree on the plan's own graph; the others are in ``grande_gnn.baselines``."""
 
 DataName = tuple[str, str]
 """(dataset, features): which features file."""
 
 Kind = tuple[str, str, str, str]
-"""(dataset, features, graph, model and width) of what the engine trains, (dataset, features, system, "") else."""
+"""(dataset, features, graph, model and width) for trainings of the engine, (dataset, features, system, "") for others."""
+
+
+def paper_degree(sigma: float | None) -> Degree:
+    """The degree that the σ of a trial stands for: GRaNDe, or degree centrality where there is none."""
+    return as_degree(CENTRALITY) if sigma is None else as_degree(GRANDE, sigma)
 
 
 @dataclass(frozen=True)
 class Trial:
     """One training to be measured; equal trials are the same experiment and are run once.
 
-    With ``inner`` the fold's labelled samples are cut again in ``inner_folds`` parts: all but part ``inner``
-    train, and that part alone is the test: how σ is picked without looking at the test samples.
+    With ``inner`` the fold's labelled samples are split again into ``inner_folds`` parts: all but part ``inner``
+    train, and that part alone is the test. This is how σ is chosen without looking at the test samples.
     """
 
     dataset: str
@@ -65,8 +73,10 @@ class Trial:
     repetition: int
     seed: int
     normalize: str = "none"
-    model: str | None = None
+    model: Any = None
+    """A name, so that the trial can be written to a file; a trial in memory may have a model or an ``nn.Module``."""
     sigma: float | None = None
+    """Of the GRaNDe degree; None means degree centrality, unless ``degree`` is given."""
     hidden: int | None = None
     graph: str | None = None
     n_neighbors: int | None = None
@@ -74,10 +84,14 @@ class Trial:
     epochs: int | None = None
     inner_folds: int | None = None
     inner: int | None = None
+    degree: str | Degree | None = None
+    """Another degree than the two that σ tells apart: its registered name, or in memory the degree itself."""
+    options: tuple[tuple[str, Any], ...] = ()
+    """Further parameters of the system or the training that are not its defaults, sorted by name."""
 
     @property
     def uses_engine(self) -> bool:
-        """Whether it is a graph, a degree and a network, which the engine trains many of at once."""
+        """Whether it is a graph, a degree and a network, of which the engine trains many at once."""
         return self.model is not None
 
     @property
@@ -88,13 +102,27 @@ class Trial:
     @property
     def kind(self) -> Kind:
         """What the cost of a trial depends on: trials of one kind can be trained together."""
-        network = f"{self.model} {self.hidden}" if self.uses_engine else ""
+        network = f"{as_model(self.model).name} {self.hidden}" if self.uses_engine else ""
         return *self.data, self.graph or self.system, network
+
+    @property
+    def trained_with(self) -> Hashable:
+        """Equal for trials that one call can train: all but their labels, degree and, in the engine, repetition."""
+        if self.uses_engine:
+            return self.graph, self.model, self.hidden, self.lr, self.epochs, self.seed, self.options
+        return self.system, self.seed, self.repetition, self.options
+
+    @property
+    def degree_object(self) -> Degree:
+        """The degree it is trained with."""
+        if self.degree is None:
+            return paper_degree(self.sigma)
+        return as_degree(self.degree, DEFAULT_SIGMA if self.sigma is None else self.sigma)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Trials of one kind that are trained together, and lost together when a run is killed."""
+    """Trials of one kind that are trained together, and lost together if a run is killed."""
 
     trials: tuple[Trial, ...]
 
@@ -111,10 +139,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the tables and figures have in common. The defaults are the paper's settings."""
+    """What the tables, figures and comparisons have in common. The defaults are the paper's settings."""
 
     data: tuple[FeatureSet, ...]
-    models: tuple[str, ...] = ("appnp", "sgc")
+    models: tuple[str, ...] = tuple(name for name, model in MODELS.items() if model.is_diffusion)
     sigmas: tuple[float, ...] = SIGMAS
     sigma: float = DEFAULT_SIGMA
     widths: tuple[int, ...] = (256,)
@@ -124,10 +152,10 @@ class Plan:
     folds: int = 10
     repeats: int = 5
     inner_folds: int = 3
-    """Parts of the labelled samples for the honest choice of σ; 0 leaves it out. Three keep two thirds of the
-    few labels for training and cost 3 · |σ| trainings a fold, in one repetition."""
-    uncut: frozenset[DataName] = frozenset()
-    """Features whose folds have too few labels for ``inner_folds`` parts: they go without the honest σ."""
+    """Parts of the labelled samples for choosing σ by nested cross-validation; 0 leaves it out. Three parts keep two
+    thirds of the few labels for training and cost 3 · |σ| trainings per fold, in one repetition."""
+    cannot_split: frozenset[DataName] = frozenset()
+    """Features whose folds have too few labels for ``inner_folds`` parts: they have no nested-CV σ."""
     seed: int = 0
     epochs: int = 200
     lr: float | None = None
@@ -146,11 +174,11 @@ class Plan:
             check_integer(getattr(self, name), name=name, low=low)
         if self.inner_folds == 1:
             raise InvalidInputError(
-                "inner_folds must be 0, to leave the honest choice of σ out, or at least 2, because the one part held "
+                "inner_folds must be 0, to leave out the nested choice of σ, or at least 2, because the one part held "
                 "out would leave nothing to train on; got 1"
             )
         for model in self.models:
-            check_choice(model, ("appnp", "sgc"), name="model")
+            as_model(model)
         check_choice(self.normalize, NORMALIZATIONS, name="normalize")
         for sigma in (self.sigma, *self.sigmas):
             check_sigma(sigma)
@@ -166,20 +194,21 @@ class Plan:
         *,
         system: str | None = None,
         graph: str | None = None,
+        degree: str | None = None,
     ) -> Iterator[Trial]:
         """The trials of one model on one features file; a σ of None means degree centrality.
 
-        ``system`` and ``graph`` name what it is when it is neither degree on the plan's graph.
+        ``system``, ``graph`` and ``degree`` name what is not one of the two degrees on the plan's own graph.
         """
-        # SGC has no hidden layer, so that its width is no part of what it is.
-        hiddens = (None,) if model == "sgc" else tuple(widths or self.widths)
+        # A model without a hidden layer has no width, so it is not trained once for each.
+        hiddens = dict.fromkeys(as_model(model).width(width) for width in widths or self.widths)
         for repetition, fold, hidden, sigma in product(
             range(self.repeats), range(self.folds), hiddens, tuple(sigmas)
         ):
             yield Trial(
                 dataset=source.dataset,
                 features=source.features,
-                system=system or (CENTRALITY if sigma is None else GRANDE),
+                system=system or paper_degree(sigma).name,
                 model=model,
                 sigma=sigma,
                 hidden=hidden,
@@ -192,20 +221,64 @@ class Plan:
                 repetition=repetition,
                 seed=self.seed,
                 normalize=self.normalize,
+                degree=degree,
             )
 
     def inner_trials(self, outer: Iterable[Trial]) -> Iterator[Trial]:
         """For each GRaNDe trial of the first repetition, its trainings inside the labelled fold."""
         for trial in outer:
-            if trial.repetition == 0 and trial.sigma is not None and trial.data not in self.uncut:
+            if trial.repetition == 0 and trial.sigma is not None and trial.data not in self.cannot_split:
                 for inner in range(self.inner_folds):
                     yield replace(trial, inner_folds=self.inner_folds, inner=inner)
+
+    def chosen_systems(self, names: Sequence[str] | None = None) -> list[str]:
+        """Those of ``names`` (default: all that run from features) that the plan asks for: all, unless it names some."""
+        if names is None:
+            names = [name for name, entry in SYSTEMS.items() if not entry.needs_images]
+        wanted = [find_system(name).name for name in self.systems]
+        return [name for name in names if name in (wanted or names)]
+
+    def system_trials(
+        self,
+        source: FeatureSet,
+        name: str,
+        *,
+        model: str | None = None,
+        width: int = 256,
+        options: tuple[tuple[str, Any], ...] = (),
+    ) -> Iterator[Trial]:
+        """The trials of a system; if it is a graph, a degree and a network, the engine trains them.
+
+        ``options`` are the parameters of a system that is not trained by the engine.
+        """
+        entry = find_system(name)
+        if model is not None:
+            degree = as_degree(entry.degree, self.sigma)
+            other = None if degree == paper_degree(degree.sigma) else entry.degree
+            yield from self.engine_trials(
+                source, model, [degree.sigma], [width], system=name, graph=entry.graph, degree=other
+            )
+            return
+        # A system that draws no random numbers gives the same answer every time and runs once per fold.
+        for repetition in range(self.repeats if entry.is_random else 1):
+            for fold in range(self.folds):
+                yield Trial(
+                    dataset=source.dataset,
+                    features=source.features,
+                    system=name,
+                    folds=self.folds,
+                    fold=fold,
+                    repetition=repetition,
+                    seed=self.seed,
+                    normalize=self.normalize,
+                    options=options,
+                )
 
 
 def pack(trials: Iterable[Trial], size: Callable[[Trial], int], weight: Mapping[Kind, float]) -> list[Batch]:
     """Pack trials of one kind into batches of at most ``size(trial)``; the kinds take turns, the light first.
 
-    Having seen each kind early, a run can say how long the whole will take.
+    Once a run has seen each kind, it can forecast how long the whole will take.
     """
     kinds: dict[Kind, list[Trial]] = {}
     for trial in trials:

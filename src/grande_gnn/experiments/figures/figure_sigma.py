@@ -1,4 +1,4 @@
-"""Accuracy against σ: a panel a model (and dataset), a line a feature set, the deviation shaded."""
+"""Accuracy against σ: one panel per model and dataset, one line per feature set, the deviation shaded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from grande_gnn.engine import as_model
 from grande_gnn.experiments.datasets import FeatureSet
-from grande_gnn.experiments.figures import STYLE, new_figure
-from grande_gnn.experiments.tables.results import Evidence
+from grande_gnn.experiments.figures.canvas import STYLE, new_figure
+from grande_gnn.experiments.tables.results import Results
 from grande_gnn.experiments.trials import Plan, Trial
 
 __all__ = ["COLUMN_WIDTH", "sigma_figure", "sigma_trials"]
@@ -17,8 +18,8 @@ __all__ = ["COLUMN_WIDTH", "sigma_figure", "sigma_trials"]
 COLUMN_WIDTH = 3.5
 """Inches: a column of a two-column paper, and the width of this figure in the GRaNDe paper."""
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which the colour-blind can tell apart."""
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's colors, which the color-blind can tell apart."""
 _MARKERS = "osD^vPX"
 
 
@@ -29,9 +30,9 @@ def sigma_trials(plan: Plan) -> Iterator[Trial]:
             yield from plan.engine_trials(source, model, [None, *plan.sigmas])
 
 
-def sigma_figure(evidence: Evidence) -> Any:
-    """Draw what the rows have, a column a dataset; degree centrality is the dashed line of the same colour."""
-    plan = evidence.plan
+def sigma_figure(results: Results) -> Any:
+    """Draw the scores that are finished, one column per dataset; degree centrality is the dashed line of the same color."""
+    plan = results.plan
     datasets: dict[str, list[FeatureSet]] = {}
     for source in plan.data:
         datasets.setdefault(source.dataset, []).append(source)
@@ -43,7 +44,7 @@ def sigma_figure(evidence: Evidence) -> Any:
         over = "repetitions" if plan.repeats > 1 else "folds"
         for column, sources in zip(panels.T, datasets.values(), strict=True):
             for panel, model in zip(column, plan.models, strict=True):
-                _draw(panel, evidence, model, sources)
+                _draw(panel, results, model, sources)
             column[-1].set_xlabel(f"σ   (shaded: ± deviation over {over})")
         if len(datasets) == 1:
             handles, names = panels[0, 0].get_legend_handles_labels()
@@ -54,11 +55,11 @@ def sigma_figure(evidence: Evidence) -> Any:
     return figure
 
 
-def _draw(panel: Any, evidence: Evidence, model: str, sources: Sequence[FeatureSet]) -> None:
-    plan = evidence.plan
+def _draw(panel: Any, results: Results, model: str, sources: Sequence[FeatureSet]) -> None:
+    plan = results.plan
     for i, source in enumerate(sources):
-        colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
-        scores = {s: evidence.scores(plan.engine_trials(source, model, [s])) for s in (None, *plan.sigmas)}
+        color, marker = _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
+        scores = {s: results.scores(plan.engine_trials(source, model, [s])) for s in (None, *plan.sigmas)}
         known = {sigma: score for sigma, score in scores.items() if sigma is not None and score is not None}
         if known:
             sigmas = np.array(list(known))
@@ -67,12 +68,12 @@ def _draw(panel: Any, evidence: Evidence, model: str, sources: Sequence[FeatureS
             spread = np.array(
                 [score.std_folds if score.std is None else score.std for score in known.values()]
             )
-            name = f"{source.features} ({evidence.title(source)})"
-            panel.plot(sigmas, means, color=colour, marker=marker, markersize=3, linewidth=1.2, label=name)
-            panel.fill_between(sigmas, means - spread, means + spread, color=colour, alpha=0.18, linewidth=0)
+            name = f"{source.features} ({results.title(source)})"
+            panel.plot(sigmas, means, color=color, marker=marker, markersize=3, linewidth=1.2, label=name)
+            panel.fill_between(sigmas, means - spread, means + spread, color=color, alpha=0.18, linewidth=0)
         if (centrality := scores[None]) is not None:
-            panel.axhline(centrality.mean, color=colour, linewidth=0.8, linestyle=(0, (4, 3)))
-    panel.set_title(f"{model.upper()} (dashed: degree centrality)")
+            panel.axhline(centrality.mean, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
+    panel.set_title(f"{as_model(model).title} (dashed: degree centrality)")
     panel.set_ylabel("Accuracy (%)")
     panel.set_xticks(plan.sigmas)
     panel.grid(axis="y", linewidth=0.3, alpha=0.6)

@@ -1,4 +1,4 @@
-"""This machine: one batch after the other in this process, or several processes through joblib."""
+"""Batches on this machine: one after the other in this process, or in several processes through joblib."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grande_gnn.engine import resolve_device
 from grande_gnn.errors import GrandeError
-from grande_gnn.experiments.measure import Material, work
+from grande_gnn.experiments.measure import SharedData, measure
 from grande_gnn.experiments.rows import Row
-from grande_gnn.experiments.runners import Materials, OnProgress
+from grande_gnn.experiments.runners.runner import OnProgress, SharedDatas
 from grande_gnn.experiments.trials import Batch
+from grande_gnn.internal.device import resolve_device
 
 __all__ = ["LocalRunner"]
 
@@ -34,55 +34,57 @@ class LocalRunner:
         return resolve_device(self.device).type == "cuda"
 
     def run(
-        self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
+        self, batches: Sequence[Batch], shared: SharedDatas, on_progress: OnProgress
     ) -> Iterator[tuple[Batch, list[Row]]]:
         """Train all batches."""
         if self.jobs == 1:
             for batch in batches:
-                yield batch, self._here(batch, materials, on_progress)
+                yield batch, self._here(batch, shared, on_progress)
         else:
-            yield from self._processes(batches, materials, on_progress)
+            yield from self._processes(batches, shared, on_progress)
 
-    def _here(self, batch: Batch, materials: Materials, on_progress: OnProgress) -> list[Row]:
+    def _here(self, batch: Batch, shared: SharedDatas, on_progress: OnProgress) -> list[Row]:
         last = time.perf_counter()
 
-        def tick(trials: float) -> None:
+        def step(trials: float) -> None:
             nonlocal last
             now = time.perf_counter()
             on_progress(batch, trials, now - last)
             last = now
 
-        return work(materials[batch.data], batch, self.device, tick)
+        return measure(shared[batch.data], batch, self.device, step)
 
     def _processes(
-        self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
+        self, batches: Sequence[Batch], shared: SharedDatas, on_progress: OnProgress
     ) -> Iterator[tuple[Batch, list[Row]]]:
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         left = dict(enumerate(batches))
         for _ in range(self.attempts):
             try:
-                for number, rows in self._parallel(left, materials):
+                for number, rows in self._parallel(left, shared):
                     batch = left.pop(number)
                     on_progress(batch, len(rows), sum(row.seconds for row in rows))
                     yield batch, rows
                 return
             except TerminatedWorkerError:
-                logger.warning("a worker process was lost; %d batches are left and go on", len(left))
+                logger.warning(
+                    "a worker process was lost; the %d unfinished batches are run again", len(left)
+                )
         raise GrandeError(
-            f"worker processes were lost {self.attempts} times, which is usually for want of memory: use fewer "
-            f"jobs and run again, finished trials are kept; got {len(left)} batches unfinished"
+            f"worker processes were lost {self.attempts} times, usually for want of memory: use fewer "
+            f"jobs and run again, finished trials are kept; got {len(left)} unfinished batches"
         )
 
-    def _parallel(self, left: dict[int, Batch], materials: Materials) -> Iterator[tuple[int, list[Row]]]:
+    def _parallel(self, left: dict[int, Batch], shared: SharedDatas) -> Iterator[tuple[int, list[Row]]]:
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config("loky", inner_max_num_threads=1):
             yield from Parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)(
-                delayed(_numbered)(number, materials[batch.data], batch, self.device)
+                delayed(_numbered)(number, shared[batch.data], batch, self.device)
                 for number, batch in list(left.items())
             )
 
 
-def _numbered(number: int, material: Material, batch: Batch, device: str) -> tuple[int, list[Row]]:
-    return number, work(material, batch, device)
+def _numbered(number: int, data: SharedData, batch: Batch, device: str) -> tuple[int, list[Row]]:
+    return number, measure(data, batch, device)

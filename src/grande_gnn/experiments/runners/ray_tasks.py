@@ -1,4 +1,4 @@
-"""A Ray cluster: features and graphs go into the object store once, batches are tasks, lost ones are retried."""
+"""Batches on a Ray cluster: features and graphs are put into the object store once, and lost tasks are retried."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from grande_gnn.errors import GrandeError
-from grande_gnn.experiments.measure import work
+from grande_gnn.experiments.measure import measure
 from grande_gnn.experiments.rows import Row
-from grande_gnn.experiments.runners import Materials, OnProgress
+from grande_gnn.experiments.runners.runner import OnProgress, SharedDatas
 from grande_gnn.experiments.trials import Batch
 from grande_gnn.internal.cluster import joined_cluster
 
@@ -21,13 +21,13 @@ class RayRunner:
     """Tasks of one core each (one GPU each with ``device="cuda"``) on the cluster at ``address``.
 
     Without an address a cluster of this machine alone is started, and stopped at the end. The machines of a
-    cluster need the same version of this package; files are read here only.
+    cluster need the same version of this package; files are read on this machine only.
     """
 
     address: str | None = None
     device: str = "cpu"
     retries: int = 5
-    """How often Ray runs a task again whose worker or node was lost."""
+    """How often Ray repeats a task whose worker or node was lost."""
 
     @property
     def cuda(self) -> bool:
@@ -35,13 +35,13 @@ class RayRunner:
         return self.device == "cuda"
 
     def run(
-        self, batches: Sequence[Batch], materials: Materials, on_progress: OnProgress
+        self, batches: Sequence[Batch], shared: SharedDatas, on_progress: OnProgress
     ) -> Iterator[tuple[Batch, list[Row]]]:
         """Train all batches."""
         with joined_cluster(self.address) as ray:
             # An object is copied to a node once and shared by all workers there.
-            stored = {name: ray.put(material) for name, material in materials.items()}
-            task = ray.remote(num_cpus=1, num_gpus=int(self.cuda), max_retries=self.retries)(work)
+            stored = {name: ray.put(data) for name, data in shared.items()}
+            task = ray.remote(num_cpus=1, num_gpus=int(self.cuda), max_retries=self.retries)(measure)
             pending = {task.remote(stored[batch.data], batch, self.device): batch for batch in batches}
             while pending:
                 ready, _ = ray.wait(list(pending))

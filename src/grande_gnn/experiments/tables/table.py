@@ -1,4 +1,4 @@
-"""A table as data, and its three faces: Markdown to read, CSV to compute with, LaTeX in the paper's layout."""
+"""A table as data, and its three formats: Markdown to read, CSV to compute with, LaTeX in the paper's layout."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
-from grande_gnn.experiments.scores import Scores
-from grande_gnn.experiments.statistics import Interval
+from grande_gnn.experiments.statistics import Interval, Scores
 
-__all__ = ["Cell", "Gap", "Number", "Table", "Text", "to_csv", "to_latex", "to_markdown"]
+__all__ = [
+    "Cell",
+    "Gap",
+    "Number",
+    "Table",
+    "Text",
+    "escape",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
+    "write_table",
+]
 
 
 @dataclass(frozen=True)
@@ -43,9 +54,9 @@ class Number:
     paper: str = ""
     paper_std: str = ""
     suffix: str = ""
-    """What to say behind the number, such as the model that reached it."""
+    """A word after the number, such as the model that reached it."""
     percent: bool = False
-    """A relative gain: signed, with a per cent sign."""
+    """A relative gain: signed, with a percent sign."""
     bold: bool = False
     blue: bool = False
     mean_only: bool = False
@@ -81,7 +92,7 @@ class Number:
         return shown
 
     def latex(self) -> str:
-        """Ours as the paper prints it; the paper's and the difference below it in grey."""
+        """Ours as the paper prints it; the paper's and the difference below it in gray."""
         shown = replace(self, std=None) if self.mean_only else self
         text = shown._ours(r" $\pm$ ", r"\%").replace("–", "--").replace("-", "$-$")
         text = rf"\textbf{{{text}}}" if self.bold else text
@@ -117,7 +128,7 @@ class Gap:
         return f"{shown} (paper {self.paper})" if self.paper else shown
 
     def latex(self) -> str:
-        """The same in mathematical minus signs."""
+        """The same with mathematical minus signs."""
         return self.markdown().replace("-", "$-$") if self.difference else "--"
 
     def csv(self, name: str) -> dict[str, str]:
@@ -130,7 +141,7 @@ class Gap:
 
 
 Cell = Text | Number | Gap
-"""Anything that can stand in a table."""
+"""Anything that can be in a table."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +173,7 @@ def _pipes(cells: Iterable[str]) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """One line a row, every part of a cell in its own column, full precision."""
+    """One line per row, every part of a cell in its own column, full precision."""
     rows = []
     for cells in table.rows:
         row: dict[str, str] = {}
@@ -235,3 +246,16 @@ _SPECIAL |= {"−": "$-$", "–": "--", "…": r"\ldots{}", "’": "'"}
 def escape(text: str) -> str:
     """Plain text for LaTeX; a letter its standard fonts lack becomes a question mark."""
     return "".join(_SPECIAL.get(letter, letter if ord(letter) < 0x180 else "?") for letter in text)
+
+
+_FORMATS = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
+
+
+def write_table(table: Table, folder: Path, name: str) -> list[Path]:
+    """Write the table in its three formats and return their paths."""
+    paths = []
+    for suffix, render in _FORMATS.items():
+        path = folder / f"{name}{suffix}"
+        path.write_text(render(table), encoding="utf-8")
+        paths.append(path)
+    return paths

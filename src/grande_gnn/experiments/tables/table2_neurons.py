@@ -1,7 +1,7 @@
 """Table 2: the width of APPNP's hidden layer, for MGCN, DGCG, plain degree and GRaNDe.
 
-The question behind it: does a system still gain from 128 to 256 neurons? It is answered below the table for
-each, with the paired interval over the folds.
+Its question is whether a system still gains from 128 to 256 neurons. The notes below the table answer it for each
+system, with the paired interval over the folds.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from dataclasses import replace
 
 from grande_gnn.experiments.datasets import FeatureSet
 from grande_gnn.experiments.paper import paper_features, paper_row
-from grande_gnn.experiments.scores import Scores, verdict
-from grande_gnn.experiments.statistics import paired_interval
-from grande_gnn.experiments.systems import chosen, system_trials
-from grande_gnn.experiments.tables.results import Evidence
+from grande_gnn.experiments.statistics import Scores, paired_interval, verdict
+from grande_gnn.experiments.tables.results import Results
 from grande_gnn.experiments.tables.table import Cell, Number, Table, Text
 from grande_gnn.experiments.trials import CENTRALITY, GRANDE, Plan, Trial
 
@@ -22,6 +20,9 @@ __all__ = ["NEURONS", "neurons_table", "neurons_trials"]
 
 NEURONS = (64, 128, 256)
 """The paper's widths."""
+
+_MODEL = "appnp"
+"""The model with a hidden layer."""
 
 _TITLES = {"mgcn": "MGCN", "dgcg": "DGCG", CENTRALITY: "Degree centrality", GRANDE: "GRaNDe"}
 
@@ -39,26 +40,26 @@ def _cells(plan: Plan, source: FeatureSet, width: int) -> dict[str, list[Trial]]
     row = paper_row(2, source.dataset, paper_features(source.features))
     sigma = float(row["sigma"]) if row else plan.sigma
     cells = {
-        name: list(system_trials(plan, source, name, model="appnp", width=width))
-        for name in chosen(plan, ("mgcn", "dgcg"))
+        name: list(plan.system_trials(source, name, model=_MODEL, width=width))
+        for name in plan.chosen_systems(("mgcn", "dgcg"))
     }
-    cells[CENTRALITY] = list(plan.engine_trials(source, "appnp", [None], [width]))
-    cells[GRANDE] = list(plan.engine_trials(source, "appnp", [sigma], [width]))
+    cells[CENTRALITY] = list(plan.engine_trials(source, _MODEL, [None], [width]))
+    cells[GRANDE] = list(plan.engine_trials(source, _MODEL, [sigma], [width]))
     return cells
 
 
-def neurons_table(evidence: Evidence) -> Table:
-    """The paper's table 2 from the rows, its numbers beside ours, and what 128 → 256 neurons bring."""
-    plan = evidence.plan
+def neurons_table(results: Results) -> Table:
+    """The paper's table 2 from the rows, ours compared with its numbers, and what 128 → 256 neurons bring."""
+    plan = results.plan
     names = list(_cells(plan, plan.data[0], plan.widths[0]))
     rows: list[list[Cell]] = []
     notes = []
     for source in plan.data:
         scores = {
-            width: {name: evidence.scores(trials) for name, trials in _cells(plan, source, width).items()}
+            width: {name: results.scores(trials) for name, trials in _cells(plan, source, width).items()}
             for width in plan.widths
         }
-        rows += _rows(evidence, source, scores)
+        rows += _rows(results, source, scores)
         if len(plan.widths) > 1:
             notes.append(_what_width_brings(source, scores, plan.widths[-2], plan.widths[-1]))
     return Table(
@@ -72,23 +73,23 @@ def neurons_table(evidence: Evidence) -> Table:
         },
         rows=rows,
         n_groups=3,
-        notes=notes + evidence.notes(),
+        notes=notes + results.notes(),
         latex_columns="l|l|c|" + "c" * (len(names) - 1) + "|cc",
     )
 
 
 def _rows(
-    evidence: Evidence, source: FeatureSet, scores: Mapping[int, Mapping[str, Scores | None]]
+    results: Results, source: FeatureSet, scores: Mapping[int, Mapping[str, Scores | None]]
 ) -> list[list[Cell]]:
     known = [score.mean for by_name in scores.values() for score in by_name.values() if score is not None]
     rows: list[list[Cell]] = []
     for width, by_name in scores.items():
-        paper = evidence.paper_row(2, source, neurons=str(width))
+        paper = results.paper_row(2, source, neurons=str(width))
         numbers = [Number.of(score, paper, name) for name, score in by_name.items()]
-        sigma = _cells(evidence.plan, source, width)[GRANDE][0].sigma
+        sigma = _cells(results.plan, source, width)[GRANDE][0].sigma
         rows.append(
             [
-                Text(evidence.title(source)),
+                Text(results.title(source)),
                 Text(source.features),
                 Text(str(width)),
                 *(replace(n, bold=n.value == max(known, default=None), mean_only=True) for n in numbers),

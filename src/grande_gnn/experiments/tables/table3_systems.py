@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grande_gnn.baselines import find_system
+from grande_gnn.engine import as_model
+from grande_gnn.experiments.compare import REFERENCE
 from grande_gnn.experiments.datasets import FeatureSet
-from grande_gnn.experiments.scores import Scores
-from grande_gnn.experiments.statistics import paired_interval
-from grande_gnn.experiments.systems import chosen, system_trials, title_of
-from grande_gnn.experiments.tables.results import Evidence
+from grande_gnn.experiments.statistics import Scores, paired_interval
+from grande_gnn.experiments.tables.results import Results
 from grande_gnn.experiments.tables.table import Cell, Gap, Number, Table, Text
-from grande_gnn.experiments.trials import GRANDE, Plan, Trial
+from grande_gnn.experiments.trials import Plan, Trial
 
 __all__ = ["pairs_table", "systems_table", "systems_trials"]
 
@@ -21,53 +21,57 @@ __all__ = ["pairs_table", "systems_table", "systems_trials"]
 def systems_trials(plan: Plan) -> Iterator[Trial]:
     """Every system, with both models where it has them, on every features file."""
     for source in plan.data:
-        for name in chosen(plan):
+        for name in plan.chosen_systems():
             for model in _models(name):
-                yield from system_trials(plan, source, name, model=model, width=plan.widths[-1])
+                yield from plan.system_trials(source, name, model=model, width=plan.widths[-1])
 
 
 def _models(name: str) -> tuple[str | None, ...]:
     return find_system(name).models or (None,)
 
 
-def _better_model(evidence: Evidence, source: FeatureSet, name: str) -> tuple[Scores | None, str]:
+def _better_model(results: Results, source: FeatureSet, name: str) -> tuple[Scores | None, str]:
     """The scores of the better of a system's models, and which that is."""
     found = []
     for model in _models(name):
-        trials = system_trials(evidence.plan, source, name, model=model, width=evidence.plan.widths[-1])
-        scores = evidence.scores(trials)
+        plan = results.plan
+        scores = results.scores(plan.system_trials(source, name, model=model, width=plan.widths[-1]))
         if scores is not None:
-            found.append((scores, (model or "").upper()))
+            found.append((scores, "" if model is None else as_model(model).title))
     return max(found, key=lambda pair: pair[0].mean, default=(None, ""))
 
 
-def systems_table(evidence: Evidence) -> Table:
-    """The paper's table 3 from the rows, its numbers beside ours."""
-    plan = evidence.plan
-    names = chosen(plan)
+def systems_table(results: Results) -> Table:
+    """The paper's table 3 from the rows, ours compared with its numbers."""
+    plan = results.plan
+    names = plan.chosen_systems()
     rows: list[list[Cell]] = []
     for source in plan.data:
-        paper = evidence.paper_row(3, source)
-        pairs = [_better_model(evidence, source, name) for name in names]
+        paper = results.paper_row(3, source)
+        pairs = [_better_model(results, source, name) for name in names]
         best = max((scores.mean for scores, _ in pairs if scores is not None), default=None)
         numbers = [
             Number.of(scores, paper, name, model) for name, (scores, model) in zip(names, pairs, strict=True)
         ]
         bold = [replace(n, bold=best is not None and n.value == best, mean_only=True) for n in numbers]
-        rows.append([Text(evidence.title(source)), Text(source.features), *bold])
+        rows.append([Text(results.title(source)), Text(source.features), *bold])
     share = 100 / plan.folds
     return Table(
         caption=f"Accuracy (%) for semi-supervised classification of the same features, {share:g} % labelled.",
-        columns={"dataset": "Dataset", "features": "Features", **{name: title_of(name) for name in names}},
+        columns={
+            "dataset": "Dataset",
+            "features": "Features",
+            **{name: find_system(name).title for name in names},
+        },
         rows=rows,
         n_groups=2,
-        latex_header=_stacked(["Dataset", "Features", *(title_of(name) for name in names)]),
+        latex_header=_stacked(["Dataset", "Features", *(find_system(name).title for name in names)]),
         notes=[
-            "Systems with a graph network run with SGC and APPNP; the better one stands here, named beside it "
+            "Systems with a graph network run with SGC and APPNP; the table has the better one and names it "
             "(A: APPNP, S: SGC).",
             f"GRaNDe has σ = {plan.sigma:g} and {plan.widths[-1]} neurons throughout; the paper reports its best "
             "over σ and width.",
-            *evidence.notes(),
+            *results.notes(),
         ],
     )
 
@@ -78,23 +82,23 @@ def _stacked(titles: list[str]) -> str:
     return " & ".join(rf"\shortstack{{\textbf{{{stack}}}}}" for stack in stacks) + r" \\"
 
 
-def pairs_table(evidence: Evidence) -> Table:
-    """GRaNDe minus each other system with its interval over paired folds, the paper's difference beside it."""
-    plan = evidence.plan
+def pairs_table(results: Results) -> Table:
+    """GRaNDe minus each other system with its interval over paired folds, and the paper's difference."""
+    plan = results.plan
     rows: list[list[Cell]] = []
     for source in plan.data:
-        ours, _ = _better_model(evidence, source, GRANDE)
-        paper = evidence.paper_row(3, source)
-        for name in chosen(plan):
-            theirs, model = _better_model(evidence, source, name)
-            if name == GRANDE or ours is None or theirs is None:
+        ours, _ = _better_model(results, source, REFERENCE)
+        paper = results.paper_row(3, source)
+        for name in plan.chosen_systems():
+            theirs, model = _better_model(results, source, name)
+            if name == REFERENCE or ours is None or theirs is None:
                 continue
             printed = paper.get(name, "") if paper else ""
             rows.append(
                 [
-                    Text(evidence.title(source)),
+                    Text(results.title(source)),
                     Text(source.features),
-                    Text(f"{title_of(name)} {model}".strip()),
+                    Text(f"{find_system(name).title} {model}".strip()),
                     Gap(
                         paired_interval(ours.values, theirs.values),
                         f"{float(paper['grande']) - float(printed):+.2f}" if paper and printed else "",
@@ -111,5 +115,5 @@ def pairs_table(evidence: Evidence) -> Table:
         },
         rows=rows,
         n_groups=3,
-        notes=evidence.notes(),
+        notes=results.notes(),
     )

@@ -58,7 +58,7 @@ class Node:
 
     def tasks(self):
         """Its processes that run a batch at the moment."""
-        return [pid for pid in self.pids() if command_of(pid).startswith(b"ray::work")]
+        return [pid for pid in self.pids() if command_of(pid).startswith(b"ray::measure")]
 
     def kill(self):
         for pid in self.pids():
@@ -78,7 +78,7 @@ def command_of(pid):
 
 @pytest.fixture(autouse=True)
 def no_token(monkeypatch):
-    """A token that Ray left in the home folder would be asked for by some processes and not by others."""
+    """A token that Ray left in the home folder would be required by some processes and not by others."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
 
 

@@ -1,14 +1,14 @@
-"""Throughput and memory of feature extraction, beside its bare parts.
+"""Throughput and memory of feature extraction, compared with decoding alone and with the network alone.
 
     python benchmarks/extract.py data/flowers17/images --extractor lite0
     python benchmarks/extract.py data/flowers17/images --copies 30 --device cuda
     python benchmarks/extract.py data/flowers17/images --memory
 
-Bare decoding: read, decode, crop and nothing else, one process a core. Bare forward: the network on
-pixels that are in memory already, at the batch size that suits it best; on the CPU the faster of one
-process with all cores and one process a core. Pipeline: `extract_features` into an empty store. The parts
-are measured in turns, and the ratios are medians over the rounds, because other load on the machine comes
-and goes. CUDA needs --copies, so that starting the workers does not count for much.
+Bare decoding: read, decode and crop, nothing else, with one process per core. Bare forward: the network on
+pixels that are in memory already, at its fastest batch size; on the CPU the faster of one process with all
+cores and one process per core. Pipeline: `extract_features` into an empty store. The three are measured
+alternately, and the ratios are medians over the rounds, because other load on the machine varies. CUDA needs
+--copies, so that the start of the workers is a small part of the time.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def append(row: dict[str, object], path: Path) -> None:
 
 
 def bare_decode(images: ImageSet) -> float:
-    """Images per second, decoded by one process a core, each starting with its code loaded."""
+    """Images decoded per second by one process per core; the processes have loaded their code before."""
     with multiprocessing.get_context("fork").Pool(CORES) as pool:
         pool.map(_decode, images.paths()[: 4 * CORES])
         return _rate(len(images), lambda: pool.map(_decode, images.paths(), chunksize=64))
@@ -122,7 +122,7 @@ def _decode(path: Path) -> None:
 
 
 def fastest_forward(cuda: bool) -> Callable[[], float]:
-    """The way of running the network alone that is fastest here, as a measurement to repeat."""
+    """The fastest way to run the network alone on this machine, as a measurement to repeat."""
     if cuda:
         moved = _extractor.to(torch.device("cuda"))
         batch = max((64, 128, 256), key=lambda batch: _forward_rate(batch, 1.0, moved))
@@ -152,9 +152,7 @@ def _forward_rate(batch: int, seconds: float, extractor: Extractor | None = None
         network(pixels).cpu()
     start, n_images = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        for _ in range(
-            10 if extractor else 1
-        ):  # the GPU is asked for several batches before it is waited for
+        for _ in range(10 if extractor else 1):  # several batches are queued before waiting for the GPU
             features = network(pixels)
             n_images += batch
         features.cpu()
@@ -174,7 +172,7 @@ def _rate(n_images: int, work: Callable[[], object]) -> float:
 
 
 def compare_memory() -> None:
-    """Each size in a process of its own: a process's peak never goes down again."""
+    """Measure each size in a process of its own, because the peak of a process never decreases."""
     for n_images in (1000, 10000):
         subprocess.run([sys.executable, *sys.argv, "--peak-of", str(n_images)], check=True)
 

@@ -13,6 +13,7 @@ from grande_gnn.cli.options import device_option, seed_option
 from grande_gnn.engine.degrees import DEGREES
 from grande_gnn.engine.models import MODELS
 from grande_gnn.graph.kinds import public_graphs
+from grande_gnn.images.networks import DEFAULT
 from grande_gnn.labelling.exports import EXPORTS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--template", type=PATH, help="Write a CSV to fill in, most useful images first.")
 @click.option("--dry-run", is_flag=True, help="Only report what was found: classes, counts, ten rows.")
 @click.option("--reuse", type=PATH, help="Label with the model of an earlier run's folder.")
-@click.option("--extractor", metavar="NAME", help="See grande extract. [default: lite2]")
+@click.option("--extractor", metavar="NAME", help=f"See grande extract. [default: {DEFAULT}]")
 @click.option("--weights", type=PATH, help="File with the extractor's weights.")
 @click.option("--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True)
 @click.option("--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True)

@@ -113,26 +113,28 @@ def extract_features(
     if workers is not None:
         check_integer(workers, name="workers")
     check_choice(device, DEVICES, name="device")
-    report = _bar() if progress is True else progress or None
+    report = _bar() if progress is True else progress or _no_report
     kept = FeatureStore(store, extractor.identity)
     paths = [path.absolute() for path in images.paths()]
     digests = _unchanged(paths, kept)
     missing = [index for index, digest in enumerate(digests) if digest is None]
     reasons: dict[int, str] = {}
-    n_done = n_extracted = 0
-    batches = runner([paths[index] for index in missing], extractor, kept, device, workers, thumbnails)
-    with _Writer(kept) as writer:
-        if report and missing:
+    n_extracted = 0
+    if missing:
+        batches = runner([paths[index] for index in missing], extractor, kept, device, workers, thumbnails)
+        with _Writer(kept) as writer:
             report(0, len(missing))
-        for batch in batches:
-            for position, file in enumerate(batch.files, start=batch.start):
-                digests[missing[position]], reasons[missing[position]] = file.digest, file.reason
-            n_extracted += len(batch.values)
-            writer.add(batch)
-            n_done += len(batch.files)
-            if report:
-                report(n_done, len(missing))
+            for batch in batches:
+                for position, file in enumerate(batch.files, start=batch.start):
+                    digests[missing[position]], reasons[missing[position]] = file.digest, file.reason
+                n_extracted += len(batch.values)
+                writer.add(batch)
+                report(len(reasons), len(missing))
     return _collect(images, digests, reasons, kept, n_extracted)
+
+
+def _no_report(done: int, total: int) -> None:
+    pass
 
 
 def _bar() -> Progress:

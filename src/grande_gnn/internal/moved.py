@@ -78,6 +78,7 @@ MOVED_NAMES: dict[str, dict[str, str]] = {
         "summarise": "images.summary:summarize",
     },
     "labelling": {
+        "COLUMNS": "labelling.result:COLUMNS",
         "label_new_features": "labelling.assess:assess_new",
         "write_predictions": "labelling.result:write_predictions",
     },

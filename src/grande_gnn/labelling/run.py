@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,12 @@ from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import (
     Extraction,
-    Extractor,
-    FeatureStore,
     ImageSet,
     default_extractor,
     extract_features,
     find_images,
     load_extractor,
 )
-from grande_gnn.images.workers import Batch, Runner, run_locally
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.confidence import Calibration
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
@@ -187,7 +184,7 @@ def extract_images(
 
     extraction = extract_features(
         found, load_extractor(name, options.weights), store=options.store, device=options.device,
-        workers=options.workers, thumbnails=True, runner=_counted(tell),
+        workers=options.workers, thumbnails=True, progress=lambda done, total: tell(Step("extract", done, total)),
     )  # fmt: skip
     if not len(extraction.images):
         raise InvalidInputError(
@@ -197,22 +194,6 @@ def extract_images(
     n, known = len(extraction.images), extraction.n_reused
     tell(Step("extract", message=f"{n} images have features, {known} of them from earlier runs."))
     return extraction
-
-
-def _counted(tell: Progress) -> Runner:
-    """Extraction on this machine that reports each batch."""
-
-    def run(
-        paths: Sequence[Path], extractor: Extractor, store: FeatureStore, device: str, workers: int | None,
-        thumbnails: bool,
-    ) -> Iterator[Batch]:  # fmt: skip
-        done = 0
-        for batch in run_locally(paths, extractor, store, device, workers, thumbnails):
-            done += len(batch.files)
-            yield batch
-            tell(Step("extract", done, len(paths)))
-
-    return run
 
 
 def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:

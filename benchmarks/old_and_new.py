@@ -66,9 +66,11 @@ def engine_cases(device: str, precision: str, epochs: int | None, data: Path | N
 
 def core_cases(device: str) -> Iterator[Case]:
     """Neighbours as in core.py, and whole graphs."""
-    yield Case("lists", "lists", {"n": 5000, "d": 2048, "length": 200, "device": device})
-    for kind in ("reciprocal", "dgcg"):
-        yield Case(f"graph-{kind}", "graph", {"n": 5000, "d": 1280, "kind": kind, "device": device})
+    on_gpu = device == "cuda"  # a search takes milliseconds there
+    yield Case("lists", "lists", {"n": 5000, "d": 2048, "length": 200, "device": device}, 10 if on_gpu else 1)
+    for kind, times in (("reciprocal", 20), ("dgcg", 4)):
+        arguments = {"n": 5000, "d": 1280, "kind": kind, "device": device}
+        yield Case(f"graph-{kind}", "graph", arguments, times if on_gpu else 1)
 
 
 def label_cases(device: str, data: Path | None) -> Iterator[Case]:

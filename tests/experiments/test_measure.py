@@ -113,7 +113,7 @@ def test_a_system_is_seeded_by_its_repetition_and_measured_on_its_fold(plan, sha
         system = SYSTEMS["ml-perc"].make(random_state=5 + trial.repetition)
         (answer,) = system.transduce_folds(shared.X, fold_labels(shared.codes, train)[None])
         assert got.accuracy == 100 * np.mean(answer.codes[test] == shared.codes[test])
-        assert (got.n_test, got.unreached) == (len(test), 0)
+        assert (got.n_test, got.unreached) == (len(test), None)
     seeds = {
         system: {t.repetition for t in plan.system_trials(plan.data[0], system)}
         for system in ("svm", "ml-perc")
@@ -134,11 +134,13 @@ def test_trials_that_are_trained_apart_may_share_a_batch(plan, shared):
 
 
 def test_samples_no_label_reaches_are_counted(plan, shared):
-    data = replace(shared, graphs={"reciprocal": _apart(len(shared.X))})
+    data = replace(shared, graphs={"reciprocal": _apart(len(shared.X))}, count_unreached=True)
     (trial, *_) = plan.engine_trials(plan.data[0], "sgc", [None])
     train, _ = paper_folds(shared.codes, plan.folds)[0]
     (got,) = score(data, [trial], "cpu")
     assert got.unreached == len(shared.X) - len(train)
+    (uncounted,) = score(replace(data, count_unreached=False), [trial], "cpu")
+    assert uncounted == got._replace(unreached=None)
 
 
 def _apart(n):

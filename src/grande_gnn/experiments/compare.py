@@ -165,7 +165,10 @@ class _Comparison:
             # Folds that run together share work; where rows are kept, smaller batches lose less to a kill.
             size = None if isinstance(rows, RowStore) else (lambda trial: self.folds)
             sets = {self.loaded.source: self.loaded}
-            run(plan, wanted, sets, rows, LocalRunner(self.device), images=self.images, size=size)
+            run(
+                plan, wanted, sets, rows, LocalRunner(self.device),
+                images=self.images, count_unreached=True, size=size,
+            )  # fmt: skip
         except Exception as error:
             log.debug("%s failed", entry.name, exc_info=True)
             seconds = time.perf_counter() - start

@@ -51,6 +51,8 @@ class SharedData:
     files: Sequence[str] | NDArray[np.str_] = ()
     images: str | Path | None = None
     """The folder of ``files``, for systems that work on images."""
+    count_unreached: bool = False
+    """Whether the samples that no label reached are counted, too."""
 
     @classmethod
     def of(
@@ -60,11 +62,12 @@ class SharedData:
         graphs: Iterable[str],
         device: str = "cpu",
         images: str | Path | None = None,
+        count_unreached: bool = False,
     ) -> SharedData:
         """Normalize the features and build the graphs, on ``device`` of this machine."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
         built = {name: build_graph(name, X, plan.n_neighbors, device=device) for name in sorted(graphs)}
-        return cls(X, loaded.codes, loaded.fingerprint, built, loaded.files, images)
+        return cls(X, loaded.codes, loaded.fingerprint, built, loaded.files, images, count_unreached)
 
     @property
     def n_classes(self) -> int:
@@ -77,7 +80,7 @@ class Score(NamedTuple):
 
     accuracy: float
     n_test: int
-    unreached: int
+    unreached: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +128,7 @@ def score(
             members = {t: split.labels for t, split in splits.items() if t.trained_with == together}
             answer = _train if next(iter(members)).uses_engine else _transduce
             answers |= answer(data, members, device, step)
-    return [_measured(splits[trial], answers[trial], data.codes) for trial in trials]
+    return [_measured(data, splits[trial], answers[trial]) for trial in trials]
 
 
 def _score_or_error(
@@ -175,9 +178,10 @@ def _splits(codes: NDArray[np.int64], trials: Sequence[Trial]) -> Iterator[_Spli
         yield _Split(fold_labels(codes, train), test)
 
 
-def _measured(split: _Split, answer: Transduction, codes: NDArray[np.int64]) -> Score:
-    hits = answer.codes[split.test] == codes[split.test]
-    return Score(100 * float(hits.mean()), len(hits), int((~answer.reached).sum()))
+def _measured(data: SharedData, split: _Split, answer: Transduction) -> Score:
+    hits = answer.codes[split.test] == data.codes[split.test]
+    unreached = int((~answer.reached).sum()) if data.count_unreached else None
+    return Score(100 * float(hits.mean()), len(hits), unreached)
 
 
 def _train(
@@ -198,11 +202,11 @@ def _train(
     label_sets = [LabelSet(known, t.fold, t.repetition, t.degree_object) for t, known in labels.items()]
     progress = None if step is None else lambda steps: step(steps / epochs)
     outcomes = problem.train(label_sets, progress=progress)
-    reached = cache(
-        lambda mask: graph.reached_from(np.frombuffer(mask, dtype=bool))
-    )  # folds recur for each σ
+    every = np.ones(len(data.X), dtype=bool)
     return {
-        trial: Transduction(outcome.predictions, reached((known >= 0).tobytes()))
+        trial: Transduction(
+            outcome.predictions, graph.reached_from(known >= 0) if data.count_unreached else every
+        )
         for (trial, known), outcome in zip(labels.items(), outcomes, strict=True)
     }
 

@@ -43,7 +43,7 @@ class Row:
     """Correct test samples in percent."""
     error: str | None = None
     unreached: int | None = None
-    """Samples that no label reached; None where it was not counted."""
+    """Samples that no label reached; None where they were not counted, as in the tables."""
 
     def to_json(self) -> str:
         """One line, without the newline."""

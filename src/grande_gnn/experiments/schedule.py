@@ -40,12 +40,14 @@ def run(
     runner: Runner,
     *,
     images: str | Path | None = None,
+    count_unreached: bool = False,
     size: Callable[[Trial], int] | None = None,
     watch: Callable[[Forecast], object] = lambda forecast: None,
 ) -> None:
     """Train what the store does not have yet; a batch's rows are stored before those of the next.
 
-    ``images`` is the folder of the images, for systems that need them; ``size`` replaces :func:`batch_size`.
+    ``images`` is the folder of the images, for systems that need them; ``count_unreached`` also counts the samples
+    that no label reached; ``size`` replaces :func:`batch_size`.
     """
     for loaded in sets.values():
         paper_folds(loaded.codes, plan.folds)  # raises before anything is trained
@@ -56,7 +58,7 @@ def run(
         graphs.setdefault(trial.data, set()).update({trial.graph} if trial.graph else ())
     device = str(resolve_device("auto")) if runner.cuda else "cpu"  # a cluster's GPUs may be elsewhere
     shared = {
-        source.name: SharedData.of(loaded, plan, graphs[source.name], device, images)
+        source.name: SharedData.of(loaded, plan, graphs[source.name], device, images, count_unreached)
         for source, loaded in sets.items()
         if source.name in graphs
     }

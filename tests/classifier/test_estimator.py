@@ -1,5 +1,6 @@
 """GrandeClassifier: scikit-learn's contract, labels of every kind, and answers that agree with the fit."""
 
+import json
 import math
 import pickle
 from dataclasses import asdict
@@ -23,8 +24,10 @@ from grande_gnn import (
     ranked_lists,
     reciprocal_knn_graph,
 )
-from grande_gnn.errors import GrandeError, InvalidInputError, NotEnoughMemoryError
+from grande_gnn.engine.models import MODELS, PlainModel
+from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
 from grande_gnn.graph import Graph
+from grande_gnn.propagation import propagate
 
 QUICK = {"hidden": 16, "epochs": 20, "lr": 0.02, "n_neighbors": 10, "device": "cpu", "random_state": 0}
 
@@ -510,3 +513,59 @@ def test_refit_knows_the_rows_of_the_context(blobs, few):
     )
     labels = np.concatenate([few[:60], np.full(60, -1)])
     np.testing.assert_array_equal(first.refit(labels).label_distributions_, first.label_distributions_)
+
+
+# -- a model of the user's own ------------------------------------------------------------------------
+
+
+class TwoLayers(torch.nn.Module):
+    """A graph convolution with two layers, as a user would write it."""
+
+    def __init__(self, n_features, n_classes, hidden=16):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(n_features, hidden), torch.nn.Linear(hidden, n_classes)
+
+    def forward(self, X, graph, degree):
+        h = propagate(self.first(X), degree(X, graph), graph).relu()
+        return propagate(self.second(h), degree(h, graph), graph)
+
+
+def own(**options):
+    return GrandeClassifier(TwoLayers, hidden=8, epochs=60, lr=0.02, random_state=0, device="cpu", **options)
+
+
+def test_a_module_of_the_users_own_fits_and_answers_for_new_samples(blobs, few):
+    X, y = blobs
+    clf = own(n_neighbors=10).fit(X, few)
+    assert np.mean(clf.transduction_ == y) > 0.8
+    np.testing.assert_array_equal(clf.predict(X), clf.transduction_)
+    new = X[:7] + np.float32(0.01)
+    together = clf.predict_proba(new)
+    np.testing.assert_allclose(together.sum(axis=1), 1)
+    np.testing.assert_allclose(together[3], clf.predict_proba(new[3:4])[0], rtol=1e-5)
+    assert np.mean(clf.predict(new) == y[:7]) > 0.7
+
+
+@pytest.mark.parametrize("how", ["given", "registered"])
+def test_a_module_of_the_users_own_is_saved_by_name_and_given_again(blobs, few, tmp_path, how, monkeypatch):
+    X, _ = blobs
+    clf = own().fit(X, few)
+    clf.save(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["parameters"]["model"] == "TwoLayers"
+    with pytest.raises(
+        FileFormatError, match=r"a model of your own.*load\(folder, model=\.\.\.\).*'TwoLayers'"
+    ):
+        GrandeClassifier.load(tmp_path / "model")
+    if how == "registered":
+        monkeypatch.setitem(MODELS, "TwoLayers", PlainModel("TwoLayers", TwoLayers))
+    loaded = GrandeClassifier.load(tmp_path / "model", **({"model": TwoLayers} if how == "given" else {}))
+    new = X[:5] + np.float32(0.01)
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+    np.testing.assert_array_equal(loaded.predict_proba(new), clf.predict_proba(new))
+
+
+def test_another_module_than_the_saved_one_is_refused(blobs, few, tmp_path):
+    X, _ = blobs
+    own().fit(X, few).save(tmp_path / "model")
+    with pytest.raises(FileFormatError, match="not a readable model folder"):
+        GrandeClassifier.load(tmp_path / "model", model=torch.nn.Bilinear)

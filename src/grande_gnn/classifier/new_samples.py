@@ -22,11 +22,13 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
+from grande_gnn.classifier.problem import LearningProblem
 from grande_gnn.degree import Degree
 from grande_gnn.engine import Settings
+from grande_gnn.engine.plain import module_logits
 from grande_gnn.graph import Graph, Neighbors
 
-__all__ = ["Attachments", "FrozenDiffusion", "attach", "grown_graphs"]
+__all__ = ["Attachments", "FrozenDiffusion", "attach", "grown_graphs", "grown_logits"]
 
 Float = NDArray[np.float64]
 
@@ -65,6 +67,22 @@ def grown_graphs(graph: Graph, attachments: Attachments) -> Iterator[Graph]:
         ends = attachments.fitted[attachments.new == m]
         rows = np.concatenate([graph.rows, np.full(len(ends), graph.n_nodes)])
         yield Graph.from_edges(rows, np.concatenate([graph.indices, ends]), graph.n_nodes + 1)
+
+
+def grown_logits(
+    problem: LearningProblem,
+    parameters: dict[str, NDArray[np.float32]],
+    new: NDArray[np.float32],
+    attachments: Attachments,
+) -> Float:
+    """Logits of new samples from a model without frozen states: it is evaluated on one grown graph per new sample."""
+    logits = np.empty((len(new), problem.n_classes))
+    for m, graph in enumerate(grown_graphs(problem.graph, attachments)):
+        inputs = np.vstack([problem.inputs, new[m : m + 1]])
+        logits[m] = module_logits(
+            inputs, graph, problem.degree, parameters, problem.n_classes, problem.settings, problem.hidden
+        )[-1]
+    return logits
 
 
 @dataclass(frozen=True, eq=False)

@@ -177,7 +177,7 @@ def _check_shapes(clf: Any) -> None:
     kind, parameters = as_model(clf.model), clf.parameters_
     shapes = {name: array.shape for name, array in parameters.items()}
     if not (
-        (not kind.is_diffusion or shapes == kind.parameter_shapes(d, clf.hidden, c))
+        shapes == kind.parameter_shapes(d, clf.hidden, c)
         and clf.label_distributions_.shape == (n, c)
         and clf.degree_.shape == clf.reached_.shape == (n,)
         and clf.normalizer_.center.shape == (d,)

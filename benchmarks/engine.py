@@ -82,9 +82,9 @@ def limit_seconds(row: Row, graph: Graph, ceilings: Ceilings, hidden: int = 256,
     else:
         flops = 2 * (2 * n * row.d * hidden + 3 * n * hidden * c)
         parameters = row.d * hidden + hidden + hidden * c + c
-    optimiser_bytes = 7 * 4 * parameters
+    optimizer_bytes = 7 * 4 * parameters
     edge_bytes = (K + 1) * 2 * graph.n_edges * c * 4
-    each = flops / ceilings.gemm + optimiser_bytes / ceilings.copy + edge_bytes / ceilings.cache
+    each = flops / ceilings.gemm + optimizer_bytes / ceilings.copy + edge_bytes / ceilings.cache
     return each * row.trainings * epochs
 
 

@@ -39,7 +39,7 @@ class GrandePropagation(MessagePassing):
         self.K, self.alpha, self.sigma = K, alpha, sigma
 
     def forward(self, h: Tensor, edge_index: Tensor, count: Tensor) -> Tensor:
-        weight = self.normalise(h, edge_index, count)
+        weight = self.normalize(h, edge_index, count)
         z = h
         for _ in range(self.K):
             z = self.propagate(edge_index, x=z, weight=weight)
@@ -47,7 +47,7 @@ class GrandePropagation(MessagePassing):
                 z = (1 - self.alpha) * z + self.alpha * h
         return z
 
-    def normalise(self, h: Tensor, edge_index: Tensor, count: Tensor) -> Tensor:
+    def normalize(self, h: Tensor, edge_index: Tensor, count: Tensor) -> Tensor:
         q, i = edge_index
         rho = torch.linalg.vector_norm(h[q] - h[i], dim=1)
         low, high = rho.detach().min(), rho.detach().max()
@@ -186,13 +186,13 @@ def _train(
     _wait(x)
     start = time.perf_counter()
     model = build().to(x.device)
-    optimiser = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=5e-4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=5e-4)
     model.train()
     for _ in range(epochs):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = F.nll_loss(F.log_softmax(model(x, edge_index, count)[train], dim=1), y[train])
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     model.eval()
     with torch.no_grad():
         predictions = model(x, edge_index, count).argmax(1)

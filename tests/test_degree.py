@@ -26,12 +26,12 @@ def by_loops(h, dense, sigma):
     low, high = min(rho.values()), max(rho.values())
     delta = []
     for q in range(n):
-        neighbours = [i for i in range(n) if dense[q, i]]
+        neighbors = [i for i in range(n) if dense[q, i]]
         inverse = []
-        for i in neighbours:
+        for i in neighbors:
             scaled = (rho[q, i] - low) / (high - low) if high > low else 0.0
             inverse.append(min(math.exp(min(scaled**2 / sigma, 700)), 1e12))
-        delta.append(len(neighbours) + sum(inverse) / len(neighbours))
+        delta.append(len(neighbors) + sum(inverse) / len(neighbors))
     return delta
 
 
@@ -200,7 +200,7 @@ def test_what_an_object_says_of_itself():
 
 
 @pytest.mark.parametrize("degree", [Grande(0.05), Centrality()])
-def test_a_frozen_degree_gives_every_node_its_degree_from_its_neighbours_alone(tiny, degree):
+def test_a_frozen_degree_gives_every_node_its_degree_from_its_neighbors_alone(tiny, degree):
     h = outputs(tiny.graph.n_nodes)
     whole, frozen = degree(h, tiny.graph), degree.frozen(h, tiny.graph)
     for q in range(tiny.graph.n_nodes):

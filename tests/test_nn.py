@@ -185,7 +185,7 @@ def test_weights_scale_entries_and_leave_the_degree_alone():
     torch.testing.assert_close(weighted, plain * weight)
 
 
-def test_a_repeated_edge_is_a_repeated_neighbour():
+def test_a_repeated_edge_is_a_repeated_neighbor():
     # Two nodes a distance 1 apart: |N(0)| = 3, s(0) = (1 + 2e^(1/σ))/3, as if a third node lay on node 1.
     h = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
     _, weight = GrandeNorm(sigma=1.0)(h, torch.tensor([[0, 0, 1], [1, 1, 0]]))
@@ -194,7 +194,7 @@ def test_a_repeated_edge_is_a_repeated_neighbour():
     assert weight[:3].tolist() == pytest.approx([expected] * 3)
 
 
-def test_on_a_directed_graph_the_neighbours_are_those_pointed_to():
+def test_on_a_directed_graph_the_neighbors_are_those_pointed_to():
     # 0 → 1, 0 → 2: N(0) = {0, 1, 2} while 1 and 2 have only themselves, and messages flow from 0.
     h = torch.tensor([[0.0], [1.0], [1.0]], dtype=torch.float64)
     out = GrandeAPPNP(K=1, alpha=0.0, sigma=1.0)(h + 1, torch.tensor([[0, 0], [1, 2]]))
@@ -339,13 +339,13 @@ class TestDropIn:
             ],
         )
         train = torch.arange(120) < 12
-        optimiser = torch.optim.Adam(model.parameters(), lr=0.02, weight_decay=5e-4)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.02, weight_decay=5e-4)
         losses = []
         for _ in range(100):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = F.cross_entropy(model(data.x, data.edge_index)[train], data.y[train])
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             losses.append(loss.item())
         model.eval()
         accuracy = (model(data.x, data.edge_index).argmax(1) == data.y)[~train].double().mean()
@@ -392,17 +392,17 @@ EDGES, X = undirected(), features(dtype=torch.float32)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: GrandeSGConv(D, C, cached=True), "changes in every epoch, so leave cached out; got cached=True"),
-        (lambda: GrandeAPPNP(cached=True), "changes in every epoch, so leave cached out; got cached=True"),
+        (lambda: GrandeSGConv(D, C, cached=True), "changes in every epoch: remove cached; got cached=True"),
+        (lambda: GrandeAPPNP(cached=True), "changes in every epoch: remove cached; got cached=True"),
         (lambda: GrandeSGConv(D, C, sigma=0), "sigma must be a positive number.*got 0"),
         (lambda: GrandeNorm(sigma=-1.0), "sigma must be a positive number.*got -1.0"),
         (lambda: GrandeAPPNP(K=-1), "K must be an integer of at least 0; got -1"),
         (lambda: GrandeAPPNP(alpha=1.5), r"alpha must be a number in \[0, 1\]; got 1.5"),
         (lambda: GrandeAPPNP(dropout=-0.1), r"dropout must be a number in \[0, 1\]; got -0.1"),
-        (lambda: GrandeAPPNP()(X, EDGES, torch.ones(EDGES.size(1), 1)), r"edge_weight must be one number an edge"),
+        (lambda: GrandeAPPNP()(X, EDGES, torch.ones(EDGES.size(1), 1)), r"edge_weight must be one number per edge"),
         (lambda: GrandeAPPNP()(X, EDGES.T), r"edge_index must be a 2 x E tensor.*got \(\d+, 2\)"),
         (lambda: GrandeAPPNP()(X, EDGES.numpy()), "edge_index must be a 2 x E tensor.*got ndarray"),
-        (lambda: GrandeAPPNP()(X, torch.eye(N).to_sparse(), torch.ones(N)), "got edge_weight besides it"),
+        (lambda: GrandeAPPNP()(X, torch.eye(N).to_sparse(), torch.ones(N)), "got edge_weight as well"),
         (lambda: GrandeAPPNP()(X, torch.eye(N + 1).to_sparse()), r"adj_t must be 25 x 25.*got shape \(26, 26\)"),
         (lambda: ReciprocalKNNGraph(0), "k must be an integer of at least 1; got 0"),
         (lambda: ReciprocalKNNGraph()(Data(pos=X)), "data.x must hold the features.*attr=; got None"),

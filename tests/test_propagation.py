@@ -13,7 +13,7 @@ def outputs(n, c=3, seed=0):
     return torch.from_numpy(np.random.default_rng(seed).normal(size=(n, c)))
 
 
-def normalised(tiny, degree):
+def normalized(tiny, degree):
     """Â = D^(−½) Ã D^(−½), dense."""
     root = np.diag(np.asarray(degree, dtype=np.float64) ** -0.5)
     return root @ tiny.dense @ root
@@ -26,7 +26,7 @@ def problem(request, tiny):
     degree = (
         torch.tensor(tiny.dense.sum(1)) if request.param == "centrality" else grande_degree(h, tiny.graph)
     )
-    return h, degree, tiny.graph, normalised(tiny, degree)
+    return h, degree, tiny.graph, normalized(tiny, degree)
 
 
 def test_one_step(problem):
@@ -71,7 +71,7 @@ def test_defaults_are_the_authors(connected):
 def test_grande_norm_holds_the_entries(tiny):
     h = outputs(tiny.graph.n_nodes)
     q, i = tiny.graph.edges()
-    dense = normalised(tiny, grande_degree(h, tiny.graph, 0.3))
+    dense = normalized(tiny, grande_degree(h, tiny.graph, 0.3))
     np.testing.assert_allclose(grande_norm(h, tiny.graph, 0.3), dense[q, i], rtol=1e-12)
 
 

@@ -101,18 +101,18 @@ class Degree:
 
     sigma: float | None = None  # scale of the kernel, if it has one
     has_kernel: bool = (
-        False  # whether the engine's fast kernels compute it; others are called, and autograd differentiates
+        False  # True: the engine's fast kernels compute it; False: autograd differentiates the call
     )
-    depends_on_output: bool = True  # False: it looks at the graph alone and h is ignored
+    depends_on_output: bool = True  # False: it depends on the graph alone and h is ignored
 
     @property
     def name(self) -> str:
-        """What rows, reports and saved models call it."""
+        """Its name in rows, reports and saved models."""
         return type(self).__name__.lower()
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """Its name in text for people."""
         return f"degree {self.name}"
 
     def __call__(self, h: Tensor, graph: Graph) -> Tensor:

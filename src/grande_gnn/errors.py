@@ -1,8 +1,8 @@
 """The exceptions of this package.
 
-Each inherits :class:`GrandeError` *and* the standard exception a caller would
-expect, so ``except ValueError`` keeps working. Messages say what is wrong, why
-it is likely so, and what to do; the command line prints them as one sentence.
+Each inherits from :class:`GrandeError` *and* from the standard exception that a caller would expect, so that
+``except ValueError`` keeps working. Messages say what is wrong, why it is likely so, and what to do; the command line
+prints them as one sentence.
 """
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class GrandeError(Exception):
-    """Root of all errors raised on purpose by this package."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class InvalidInputError(GrandeError, ValueError):
@@ -24,16 +24,16 @@ class InvalidInputError(GrandeError, ValueError):
 
 
 class FileFormatError(InvalidInputError):
-    """A file that is unreadable or does not hold what was expected."""
+    """A file that cannot be read or does not contain what was expected."""
 
 
 class OutputExistsError(GrandeError, FileExistsError):
-    """An output path that exists and was not to be overwritten."""
+    """An output path that exists and must not be overwritten."""
 
 
 class MissingDependencyError(GrandeError, ImportError):
-    """An optional dependency that is not installed; the message has the pip line."""
+    """An optional dependency that is not installed; the message contains the pip command."""
 
 
 class NotEnoughMemoryError(GrandeError, MemoryError):
-    """A problem whose smallest piece does not fit the memory budget."""
+    """A problem of which not even the smallest part fits the memory limit."""

@@ -7,20 +7,20 @@
 
 δ is the degree of :mod:`grande_gnn.degree`, recomputed from the layer's H⁽⁰⁾ in every forward pass.
 
-What all of them hold to:
+Common to all of them:
 
 - A graph is an ``edge_index`` (2 × E, column [i, j] sends i's message to j), or a torch sparse tensor (COO, CSR or
   CSC) read as ``adj_t``: rows are targets, columns are sources, stored values are edge weights.
-- There is exactly one self-loop a node: missing ones are added with weight 1, those given keep their weight.
-- Edge weights multiply the entries of Ã. The degree does not see them: it counts neighbours and measures distances.
-- The graph is meant undirected, both directions given, as in the paper. On a directed one N(q) are the nodes that q's
-  edges point *to*, and δ stands at both ends, as in the authors' code; ``gcn_norm`` counts the nodes that point to q.
-  ``torch_geometric.utils.to_undirected`` makes the two one.
-- The largest distance is taken over all edges given: a mini-batch of several graphs is one graph here.
+- There is exactly one self-loop per node: missing ones are added with weight 1, given ones keep their weight.
+- Edge weights multiply the entries of Ã. The degree ignores them: it counts neighbours and measures distances.
+- The graph should be undirected, with both directions given, as in the paper. On a directed graph N(q) is the set of
+  nodes that q's edges point *to*, and δ is used at both ends, as in the authors' code; ``gcn_norm`` counts the nodes
+  that point to q. After ``torch_geometric.utils.to_undirected`` there is no difference.
+- The largest distance is taken over all given edges: a mini-batch of several graphs is one graph here.
 - A repeated column is a repeated neighbour, as everywhere in PyTorch Geometric; ``coalesce`` removes it.
 - ``x`` may have leading dimensions, (..., n, d): several signals on one graph, each with a degree of its own.
 
-Needs ``pip install "grande-gnn[pyg]"``, and none of torch-scatter, torch-sparse and pyg-lib.
+Requires ``pip install "grande-gnn[pyg]"``, but not torch-scatter, torch-sparse or pyg-lib.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ __all__ = ["GrandeAPPNP", "GrandeNorm", "GrandeSGConv", "ReciprocalKNNGraph"]
 
 
 class GrandeNorm(torch.nn.Module):
-    """Symmetric normalisation with the GRaNDe degree of ``h``: ``gcn_norm`` that knows distances.
+    """Symmetric normalization with the GRaNDe degree of ``h``: a ``gcn_norm`` that depends on distances.
 
     Parameters
     ----------
-    sigma : scale of the kernel, > 0; the smaller, the quieter nodes with far neighbours become.
+    sigma : scale of the kernel, > 0; the smaller it is, the weaker the messages of nodes with far neighbours.
     detach : stop the gradient at the degree.
 
     Examples
@@ -77,8 +77,8 @@ class GrandeNorm(torch.nn.Module):
         edge_index, edge_weight = _with_loops(edge_index, edge_weight, h.size(-2))
         q, i = edge_index
         precise = h.to(torch.promote_types(h.dtype, torch.float32))  # penalties of 10¹² overflow float16
-        neighbours = _Neighbourhoods(q, i, torch.bincount(q, minlength=h.size(-2)))
-        scale = grande_degree(precise, neighbours, self.sigma, detach=self.detach).rsqrt()  # type: ignore[arg-type]
+        neighborhoods = _Neighborhoods(q, i, torch.bincount(q, minlength=h.size(-2)))
+        scale = grande_degree(precise, neighborhoods, self.sigma, detach=self.detach).rsqrt()  # type: ignore[arg-type]
         weight = scale[..., q] * scale[..., i]
         if edge_weight is not None:
             weight = weight * edge_weight
@@ -88,8 +88,8 @@ class GrandeNorm(torch.nn.Module):
         return f"{type(self).__name__}(sigma={self.sigma:g})"
 
 
-class _Neighbourhoods(NamedTuple):
-    """What the degree asks of a graph: its edges (q, i) with i ∈ N(q), and |N(q)|. Need not be symmetric."""
+class _Neighborhoods(NamedTuple):
+    """What the degree needs of a graph: its edges (q, i) with i ∈ N(q), and |N(q)|. It need not be symmetric."""
 
     q: Tensor
     i: Tensor
@@ -100,15 +100,15 @@ class _Neighbourhoods(NamedTuple):
 
 
 def _with_loops(edge_index: Tensor, edge_weight: Tensor | None, n_nodes: int) -> tuple[Tensor, Tensor | None]:
-    """The edges as an edge_index with one self-loop a node, and their weights in à (``None``: all 1)."""
+    """The edges as an edge_index with one self-loop per node, and their weights in à (``None``: all 1)."""
     if is_torch_sparse_tensor(edge_index):
         if edge_weight is not None:
             raise InvalidInputError(
-                "a sparse tensor carries its edge weights as values: set them there; got edge_weight besides it"
+                "a sparse tensor holds its edge weights as values: set them there; got edge_weight as well"
             )
         if tuple(edge_index.shape) != (n_nodes, n_nodes):
             raise InvalidInputError(
-                f"adj_t must be {n_nodes} x {n_nodes}, one row a node; got shape {tuple(edge_index.shape)}"
+                f"adj_t must be {n_nodes} x {n_nodes}, one row per node; got shape {tuple(edge_index.shape)}"
             )
         adj_t = edge_index.to_sparse_coo().coalesce()
         edge_index, edge_weight = adj_t.indices().flip(0), adj_t.values()
@@ -117,21 +117,21 @@ def _with_loops(edge_index: Tensor, edge_weight: Tensor | None, n_nodes: int) ->
         raise InvalidInputError(f"edge_index must be a 2 x E tensor or a torch sparse tensor; got {got}")
     if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
         raise InvalidInputError(
-            f"edge_weight must be one number an edge, shape ({edge_index.size(1)},); got {tuple(edge_weight.shape)}"
+            f"edge_weight must be one number per edge, shape ({edge_index.size(1)},); got {tuple(edge_weight.shape)}"
         )
     return add_remaining_self_loops(edge_index, edge_weight, 1.0, n_nodes)
 
 
 class _Diffusion(MessagePassing):
-    """K hops of Â with return α; SGC is the case α = 0."""
+    """K hops of Â that return to H⁽⁰⁾ with weight α; SGC is the case α = 0."""
 
     def __init__(
         self, K: int, alpha: float, dropout: float, sigma: float, detach: bool, cached: bool
     ) -> None:
         if cached:
             raise InvalidInputError(
-                "nothing can be cached here: the GRaNDe degree follows the layer's own weights and changes in every "
-                "epoch, so leave cached out; got cached=True"
+                "nothing can be cached here, because the GRaNDe degree depends on the layer's own weights and changes in "
+                "every epoch: remove cached; got cached=True"
             )
         super().__init__(aggr="add")
         self.K = check_integer(K, name="K", low=0)
@@ -144,31 +144,31 @@ class _Diffusion(MessagePassing):
         edge_index, weight = self.norm(h, edge_index, edge_weight)
         z = h
         for _ in range(self.K):
-            # Each hop drops from the whole Â: dropping from what the last hop left would compound (PyG issue 10783).
+            # Each hop drops entries of the whole Â: dropping from what the last hop kept compounds (PyG issue 10783).
             kept = F.dropout(weight, self.dropout, self.training)
             z = (1 - self.alpha) * self.propagate(edge_index, x=z, edge_weight=kept) + self.alpha * h
         return z
 
     def message(self, x_j: Tensor, edge_weight: Tensor) -> Tensor:
-        """One entry of  times its sender's state."""
+        """One entry of Â times the state of its sender."""
         return edge_weight.unsqueeze(-1) * x_j
 
 
 class GrandeSGConv(_Diffusion):
     """Simple graph convolution (Wu et al., 2019) with the GRaNDe degree: Z = Â^K H⁽⁰⁾, H⁽⁰⁾ = XW + b.
 
-    The features are transformed first, since the degree is that of H⁽⁰⁾; so the bias is diffused too, as in the
-    authors' code. ``SGConv`` adds it last. The parameters are those of ``SGConv``, ``lin.weight`` and ``lin.bias``.
+    The features are transformed first because the degree is computed from H⁽⁰⁾, so the bias is diffused too, as in the
+    authors' code; ``SGConv`` adds it last. The parameters are those of ``SGConv``, ``lin.weight`` and ``lin.bias``.
 
     Parameters
     ----------
-    in_channels : features a node, or -1 to take it from the first input.
-    out_channels : outputs a node, the classes when this is the last layer.
-    K : hops; 2 is the authors'.
+    in_channels : features per node, or -1 to infer it from the first input.
+    out_channels : outputs per node, the number of classes if this is the last layer.
+    K : number of hops; the authors use 2.
     sigma : scale of the kernel, > 0.
     bias : learn b.
     detach : stop the gradient at the degree.
-    cached : must be False; accepted to say why.
+    cached : must be False; True raises an error that explains why.
 
     Examples
     --------
@@ -193,7 +193,7 @@ class GrandeSGConv(_Diffusion):
         self.lin = Linear(in_channels, out_channels, bias=bias)
 
     def reset_parameters(self) -> None:
-        """Draw W and b anew."""
+        """Draw new values for W and b."""
         super().reset_parameters()
         self.lin.reset_parameters()
 
@@ -207,17 +207,18 @@ class GrandeSGConv(_Diffusion):
 
 
 class GrandeAPPNP(_Diffusion):
-    """Personalised propagation of predictions (Gasteiger et al., 2019) with the GRaNDe degree of its input.
+    """Personalized propagation of predictions (Gasteiger et al., 2019) with the GRaNDe degree of its input.
 
     Parameters
     ----------
-    K : hops; 10 is the authors'.
+    K : number of hops; the authors use 10.
     alpha : weight of the return to the input after every hop.
-    dropout : share of the entries of  left out of each hop in training, drawn afresh from all of them. The authors
-        drop features in the layers before, never edges. By keyword only, since ``APPNP`` has it where others come here.
+    dropout : fraction of the entries of Â left out of each hop in training, drawn independently for each hop. The
+        authors drop features in the layers before, never edges. Keyword only, because ``APPNP`` has it at a position
+        where this layer has another parameter.
     sigma : scale of the kernel, > 0.
     detach : stop the gradient at the degree.
-    cached : must be False; accepted to say why.
+    cached : must be False; True raises an error that explains why.
 
     Examples
     --------
@@ -239,7 +240,7 @@ class GrandeAPPNP(_Diffusion):
         super().__init__(K, alpha, dropout, sigma, detach, cached)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Z of the shape of ``x``, the output of the layers before."""
+        """Z, with the shape of ``x``, which is the output of the layers before."""
         return self.diffuse(x, edge_index, edge_weight)
 
     def __repr__(self) -> str:
@@ -249,14 +250,14 @@ class GrandeAPPNP(_Diffusion):
 class ReciprocalKNNGraph(BaseTransform):
     """Join two nodes when each is among the other's ``k`` nearest: ``data.x`` → ``data.edge_index``.
 
-    Exact Euclidean neighbours, found without torch-cluster; the graph is undirected. A batch of graphs is joined
-    graph by graph. Edges and edge attributes that were there are replaced.
+    The neighbours are exact and Euclidean, found without torch-cluster; the graph is undirected. In a batch of graphs
+    each is treated on its own. Existing edges and edge attributes are replaced.
 
     Parameters
     ----------
-    k : neighbours a node, *the node itself counted*, as everywhere in this package: ``k=40``, the paper's, means 39
-        others, where ``KNNGraph(k=40)`` means 40.
-    attr : what distances are measured on, ``"x"`` or for example ``"pos"``.
+    k : neighbours per node, *including the node itself*, as everywhere in this package: ``k=40``, as in the paper, means
+        39 others, whereas ``KNNGraph(k=40)`` means 40.
+    attr : the attribute on which distances are measured, ``"x"`` or for example ``"pos"``.
     loop : keep the self-loops in ``edge_index``. The layers add them anyway.
 
     Examples
@@ -276,7 +277,7 @@ class ReciprocalKNNGraph(BaseTransform):
         features = getattr(data, self.attr, None)
         if not isinstance(features, Tensor):
             raise InvalidInputError(
-                f"data.{self.attr} must hold the features to measure distances on, or name another with attr=; "
+                f"data.{self.attr} must hold the features to measure distances on, or another attribute is named by attr=; "
                 f"got {features!r}"
             )
         batch = getattr(data, "batch", None)

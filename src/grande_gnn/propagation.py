@@ -1,12 +1,12 @@
-"""Symmetric normalisation and the two diffusions, as pure functions.
+"""Symmetric normalization and the two diffusions, as pure functions.
 
     Â = D^(−½) Ã D^(−½),  D = diag(δ)            à = A + I
 
     SGC    Z = Â^K H⁽⁰⁾                                           (Wu et al., 2019)
     APPNP  H⁽ᵏ⁾ = (1 − α) Â H⁽ᵏ⁻¹⁾ + α H⁽⁰⁾,  Z = H⁽ᴷ⁾             (Gasteiger et al., 2019)
 
-Since à is binary, ÂH = d ⊙ Ã(d ⊙ H) with d = δ^(−½): one matrix of ones serves every degree.
-SGC is APPNP with α = 0, so one loop does both.
+Since à is binary, ÂH = d ⊙ Ã(d ⊙ H) with d = δ^(−½): one matrix of ones works for every degree.
+SGC is APPNP with α = 0, so one loop computes both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["appnp", "grande_norm", "propagate", "sgc"]
 
 
 def grande_norm(h: Tensor, graph: Graph, sigma: float = 0.2, *, detach: bool = False) -> Tensor:
-    """The entries of  with the GRaNDe degree, one for each edge of ``graph.edges()``."""
+    """The entries of Â with the GRaNDe degree, one per edge of ``graph.edges()``."""
     scale = grande_degree(h, graph, sigma, detach=detach).rsqrt()
     q, i = graph.edges(h.device)
     return scale[..., q] * scale[..., i]
@@ -38,7 +38,7 @@ def propagate(h: Tensor, degree: Tensor, graph: Graph) -> Tensor:
 
 
 def appnp(h: Tensor, degree: Tensor, graph: Graph, *, n_hops: int = 10, alpha: float = 0.1) -> Tensor:
-    """Diffuse with a return to H⁽⁰⁾ of weight α after every hop."""
+    """Diffuse ``n_hops`` times; every hop returns to H⁽⁰⁾ with weight α."""
     z = h
     for _ in range(n_hops):
         z = (1 - alpha) * propagate(z, degree, graph) + alpha * h

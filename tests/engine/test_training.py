@@ -147,7 +147,7 @@ def test_nothing_of_a_batch_is_alive_when_the_next_is_built(problem, custom_degr
     assert len(built) >= 10
 
 
-def test_too_little_memory_is_said(problem):
+def test_too_little_memory_is_an_error(problem):
     with pytest.raises(NotEnoughMemoryError, match=r"needs about .*GiB.*memory_limit; got"):
         run(problem, [Replica(problem.labels)], replace(CPU, memory_limit=1000))
 
@@ -281,7 +281,7 @@ def test_refuses_a_graph_of_other_samples(problem, connected):
 
 @pytest.mark.parametrize("model", ["sgc", "appnp"])
 @pytest.mark.parametrize(("degree", "scale", "lr"), [(0.2, 1e37, 1e-3), ("centrality", 1.0, 1e38)])
-def test_a_training_that_overflows_is_said_and_not_answered(problem, model, degree, scale, lr):
+def test_a_training_that_overflows_is_an_error_and_not_an_answer(problem, model, degree, scale, lr):
     settings, replicas = replace(CPU, model=model, lr=lr), [Replica(problem.labels, degree)]
     with pytest.raises(InvalidInputError, match=r"left the range of its numbers.*; got 1 of 1 trainings"):
         train(problem.X * scale, problem.graph, replicas, 3, settings)

@@ -1,6 +1,6 @@
 """The degrees that a name can choose: one registry for the classifier, the experiments and the command line.
 
-Importing it does not import torch; a degree itself (:mod:`grande_gnn.degree`) is made when it is asked for.
+Importing it does not import torch; a degree itself (:mod:`grande_gnn.degree`) is made when it is needed.
 """
 
 from __future__ import annotations

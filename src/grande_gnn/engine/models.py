@@ -30,7 +30,7 @@ class Model:
     is_diffusion: bool = False  # a head, a degree and K hops, for which the engine has fast passes
 
     def hops(self, n_hops: int | None) -> int:
-        """K; ``None`` asks for the model's own."""
+        """K; ``None`` means the model's own default."""
         return n_hops or 0
 
     def teleport(self, alpha: float) -> float:

@@ -84,7 +84,7 @@ class Settings:
 class Replica:
     """One training: which samples are labelled, with which degree, from which random numbers.
 
-    ``labels`` holds a class code for each sample, −1 where it is unknown. Initial weights depend on
+    ``labels`` holds one class code per sample, −1 where it is unknown. Initial weights depend on
     (seed, repetition, fold); dropout on (seed, repetition, epoch), so that degrees and values of σ of one fold
     and repetition are compared on common random numbers.
     """
@@ -126,10 +126,12 @@ class Replica:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What one training gave; everything but the predictions only when asked for."""
+    """The result of one training; all but the predictions only with ``keep_models``."""
 
     predictions: NDArray[np.int64]
     logits: NDArray[np.float32] | None = None
-    head_output: NDArray[np.float32] | None = None  # H⁽⁰⁾ without dropout; for SGC with centrality the logits
+    head_output: NDArray[np.float32] | None = (
+        None  # H⁽⁰⁾ without dropout; the logits if the features were diffused once
+    )
     degree: NDArray[np.float32] | None = None
-    parameters: dict[str, NDArray[np.float32]] | None = None
+    parameters: dict[str, NDArray[np.float32]] | None = None  # of a plain model: its state_dict

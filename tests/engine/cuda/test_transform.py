@@ -41,7 +41,7 @@ def test_the_fused_heads_equal_the_reference(case, dropout, hidden, make, device
     if dropout:
         inputs.masks = {r: Replay(m[:n] != 0) for r, m in fused.inputs.masked.items()}
     if dropout and hidden:
-        reference._masks = {r: Replay(bits[:, :n].T) for r, bits in fused._bits.items()}
+        reference.masks = {r: Replay(bits[:, :n].T) for r, bits in fused.bits.items()}
     assert make.distance(reference.forward(training=True), H) < 1e-5
     gradient = tensor(R, n, c, seed=2)
     reference.backward(gradient)
@@ -75,7 +75,7 @@ def test_masks_differ_by_seed_and_repetition(layer, make, device):
     def masks(seed):
         head = build_head(X, make.replicas(64, 2, 4, np.random.default_rng(2), 64), 2, Settings(seed=seed))
         head.forward(training=True)
-        drawn = head.inputs.masked if layer == "inputs" else head._bits
+        drawn = head.inputs.masked if layer == "inputs" else head.bits
         return [(drawn[r] != 0).float() for r in (0, 1)]
 
     first, other = masks(0), masks(1)

@@ -128,19 +128,15 @@ class FunctionDegree:
         self._inputs = [h.clone(memory_format=torch.contiguous_format).requires_grad_() for h in H.unbind(1)]
         with torch.enable_grad():
             self._outputs = [f(h, self.graph) for f, h in zip(self.degrees, self._inputs, strict=True)]
-        for degree in self._outputs:
-            right = isinstance(degree, Tensor) and degree.shape == (n,)
-            if not right or not bool((degree > 0).all()):
-                got = (
-                    f"smallest value {degree.min().item():g}"
-                    if right
-                    else f"{type(degree).__name__} {degree}"
-                )
+        for delta in self._outputs:
+            right = isinstance(delta, Tensor) and delta.shape == (n,)
+            if not right or not bool((delta > 0).all()):
+                got = f"smallest value {delta.min().item():g}" if right else f"{type(delta).__name__} {delta}"
                 raise InvalidInputError(
                     "a degree function must return one positive number per node, as a tensor of shape "
                     f"({n},); got {' '.join(got.split())[:80]}"
                 )
-        return torch.stack([degree.detach() for degree in self._outputs], dim=1)
+        return torch.stack([delta.detach() for delta in self._outputs], dim=1)
 
     def backward(self, gradient: Tensor) -> Tensor | None:
         """∂loss/∂H⁽⁰⁾ through the degree; ``None`` where the degree is constant."""

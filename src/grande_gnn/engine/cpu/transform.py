@@ -215,14 +215,14 @@ class MLPHead(Head):
         self._out = torch.empty(n_replicas, self.n, self.c, device=self.device)
         self._back = torch.empty(self.n, max(map(len, self.runs)) * self.h, device=self.device)
         repetitions = {run.repetition for run in self.runs} if self.drop else set()
-        self._masks = {r: MaskStream((self.n, self.h), self.drop, (settings.seed, r, 1)) for r in repetitions}
+        self.masks = {r: MaskStream((self.n, self.h), self.drop, (settings.seed, r, 1)) for r in repetitions}
 
     def forward(self, training: bool) -> Tensor:
         self.inputs.draw(training)
         weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
         drop = training and bool(self.drop)
         masks = (
-            {r: m.next().div_(1 - self.drop).to(self.device) for r, m in self._masks.items()} if drop else {}
+            {r: m.next().div_(1 - self.drop).to(self.device) for r, m in self.masks.items()} if drop else {}
         )
         for i, run in enumerate(self.runs):
             flat = self._hidden[i]
@@ -240,9 +240,8 @@ class MLPHead(Head):
         return self._out
 
     def backward(self, gradient: Tensor) -> None:
-        gradient = (
-            gradient.contiguous()
-        )  # so that the sums of a replica do not depend on its place in the batch
+        # Contiguous, so that the sums of a replica do not depend on its place in the batch.
+        gradient = gradient.contiguous()
         weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
         assert weight2.grad is not None  # allocated with the parameter
         torch.sum(gradient, 1, keepdim=True, out=bias2.grad)

@@ -138,9 +138,7 @@ class TritonMLPHead(MLPHead):
         self._out = torch.empty(self.n, n_replicas, self.c, device=self.device)
         repetitions = sorted({run.repetition for run in self.runs}) if self.drop else []
         self._keys = {r: mask_key(settings.seed, r, 1, self.h) for r in repetitions}
-        self._bits = {
-            r: torch.empty(self.h, width, dtype=torch.int8, device=self.device) for r in repetitions
-        }
+        self.bits = {r: torch.empty(self.h, width, dtype=torch.int8, device=self.device) for r in repetitions}
         self._nothing = torch.empty(1, dtype=torch.int8, device=self.device)
         self._precision = "ieee" if settings.precision == "highest" else "tf32"
         # Block sizes: the best of those tried on an H200 (docs/performance.md).
@@ -167,9 +165,9 @@ class TritonMLPHead(MLPHead):
         self._kept_times = 1 / (1 - self.drop) if self._drops else 1.0
         if self._drops:
             for r, key in self._keys.items():
-                size = self._bits[r].numel()
+                size = self.bits[r].numel()
                 kernels.draw_mask[(triton.cdiv(size, _BLOCK),)](
-                    self._bits[r], self.inputs.step, key, size, self.drop, BLOCK=_BLOCK
+                    self.bits[r], self.inputs.step, key, size, self.drop, BLOCK=_BLOCK
                 )
         blocks = self._forward_blocks
         for i, run in enumerate(self.runs):
@@ -185,7 +183,7 @@ class TritonMLPHead(MLPHead):
         return self._out.transpose(0, 1)
 
     def _mask(self, run: Run) -> Tensor:
-        return self._bits[run.repetition] if self._drops else self._nothing
+        return self.bits[run.repetition] if self._drops else self._nothing
 
     def backward(self, gradient: Tensor) -> None:
         g = gradient.transpose(0, 1).contiguous()

@@ -1,11 +1,11 @@
-"""CoMatch and GNN-LDS on an accelerator: the folds of the paper's protocol, one row a fold, into a CSV.
+"""CoMatch and GNN-LDS on an accelerator: the folds of the paper's protocol, one row per fold, into a CSV.
 
     python benchmarks/accelerator_systems.py FEATURES.npz --images DIR --csv FILE [--weights FILE] [--folds 0 1 2]
 
 FEATURES.npz names the image files and their labels; GNN-LDS works on its features, CoMatch on the images. A row
-is written as soon as its fold is done, so what an interrupted run finished is kept. Where the package
-``efficientnet_lite_pytorch`` is not installed, a copy of it beside this one on PYTHONPATH will do, with
-``--weights`` naming the state dictionary.
+is written as soon as its fold is done, so what an interrupted run finished is kept. If the package
+``efficientnet_lite_pytorch`` is not installed, put a copy of it on PYTHONPATH and name the state dictionary with
+``--weights``.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from grande_gnn.baselines import SYSTEMS
+from grande_gnn.baselines.comatch import square_image
 from grande_gnn.experiments.folds import fold_labels, paper_folds
 from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
@@ -49,12 +50,13 @@ def main() -> None:
     for name in options.systems.split(","):
         entry = SYSTEMS[name]
         system = entry.make(random_state=options.seed, device=options.device, **extra[name])
-        X = [str(options.images / file) for file in content.files] if entry.needs_images else content.features
-        samples = system._check_samples(X)  # images are read once, not once a fold
+        X = content.features
+        if entry.needs_images:  # they are read once, not once per fold
+            X = read_squares([options.images / file for file in content.files], system.size)
         for fold in options.folds:
             train, test = paper_folds(codes)[fold]
             start = time.perf_counter()
-            result = system._transduce(samples, fold_labels(codes, train))
+            (result,) = system.transduce_folds(X, fold_labels(codes, train)[None])
             row = {
                 "system": name, "backbone": system.get_params().get("backbone", ""), "fold": fold,
                 "accuracy": round(100 * float(np.mean(result.codes[test] == codes[test])), 4),
@@ -63,6 +65,12 @@ def main() -> None:
             }  # fmt: skip
             print(row, flush=True)
             _append(options.csv, row)
+
+
+def read_squares(files: list[Path], size: int) -> np.ndarray:
+    """The images as CoMatch keeps them for views of ``size`` pixels: (n, side, side, 3)."""
+    side = round(size * 8 / 7)
+    return np.stack([square_image(file, side).permute(1, 2, 0).numpy() for file in files])
 
 
 def _append(path: Path, row: dict[str, object]) -> None:

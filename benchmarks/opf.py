@@ -2,7 +2,7 @@
 
     python benchmarks/opf.py [--features features.npz ...] [--folds 10] [--out FILE]
 
-Without features, clouds of the size of Flowers17 stand in. Folds are those of the paper's protocol: a tenth of every
+Without features, clouds of the size of Flowers17 are used instead. Folds are those of the paper's protocol: a tenth of every
 class is labelled. Seconds are of all folds together; opfython is compiled before it is timed.
 """
 

@@ -1,4 +1,4 @@
-"""Why the semi-supervised forest loses to nearest neighbours: accuracy by how many steps a label has come.
+"""Why the semi-supervised forest loses to nearest neighbors: accuracy by how many steps a label has come.
 
     python benchmarks/opf_chains.py DATA/flowers17/features_lite0.npz --csv benchmarks/results/opf_chains.csv
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from common import print_table, read_rows, write_rows
-from grande_gnn.baselines.opf import OPFSemi, Tree, _conquer, _prototypes, spanning_tree
+from grande_gnn.baselines.opf import OPFSemi, Tree, conquer, prototypes, spanning_tree
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
@@ -25,13 +25,13 @@ STEPS = [(0, 0), (1, 1), (2, 3), (4, 7), (8, 15), (16, 10**9)]
 
 def steps_from_prototype(tree: Tree, cost: np.ndarray, order: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Tree edges between each sample and the prototype whose label it carries."""
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in cost]
+    neighbors: list[list[tuple[int, float]]] = [[] for _ in cost]
     for a, b, w in zip(tree.parent.tolist(), tree.child.tolist(), tree.weight.tolist(), strict=True):
-        neighbours[a].append((b, w))
-        neighbours[b].append((a, w))
+        neighbors[a].append((b, w))
+        neighbors[b].append((a, w))
     steps = np.where(start, 0, -1)
     for s in order.tolist():
-        for t, arc in neighbours[s]:
+        for t, arc in neighbors[s]:
             if steps[t] < 0 and max(cost[s], arc) == cost[t]:
                 steps[t] = steps[s] + 1
     return steps
@@ -52,8 +52,8 @@ def main() -> None:
         codes = fold_labels(y, rows)
         known = codes >= 0
         start = np.zeros(len(X), dtype=bool)
-        start[known] = _prototypes(spanning_tree(X[known]), codes[known])
-        forest = _conquer(tree, start, codes)
+        start[known] = prototypes(spanning_tree(X[known]), codes[known])
+        forest = conquer(tree, start, codes)
         steps.append(steps_from_prototype(tree, forest.cost, forest.order, start)[test])
         right.append((forest.codes == y)[test])
         largest.append(np.bincount(forest.codes).max() / len(X))

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from common import RESULTS, print_table, write_rows
-from grande_gnn.engine import Replica, Settings, train
+from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.engine import MODELS, Settings, as_degree
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.graph import reciprocal_knn_graph
@@ -25,18 +26,18 @@ from grande_gnn.internal.features_file import load_features
 from grande_gnn.internal.validation import encode_labels
 
 PRECISIONS = ("tf32", "half", "highest")
-DEGREES = ("centrality", 0.2)
+DEGREES = (as_degree("centrality"), as_degree("grande", 0.2))
 REPETITIONS = 5
 
 
 def measure(path: Path, model: str, device: str) -> list[dict[str, Any]]:
-    """One row a precision."""
+    """One row per precision."""
     content = load_features(path)
     X, (y, names) = content.features, encode_labels(content.labels)
     graph = reciprocal_knn_graph(X, 40, device=device)
     folds = paper_folds(y, 10)
-    replicas = [
-        Replica(fold_labels(y, rows), degree, repetition, fold)
+    label_sets = [
+        LabelSet(fold_labels(y, rows), fold, repetition, degree)
         for degree in DEGREES
         for repetition in range(REPETITIONS)
         for fold, (rows, _) in enumerate(folds)
@@ -46,10 +47,11 @@ def measure(path: Path, model: str, device: str) -> list[dict[str, Any]]:
     for precision in PRECISIONS:
         settings = Settings(model=model, device=device, precision=precision)
         start = time.perf_counter()
-        outcomes = train(X, graph, replicas, len(names), settings)
+        outcomes = LearningProblem(X, graph, len(names), DEGREES[0], settings).train(label_sets)
         seconds = time.perf_counter() - start
         hits = [
-            100 * np.mean((o.predictions == y)[r.labels < 0]) for o, r in zip(outcomes, replicas, strict=True)
+            100 * np.mean((o.predictions == y)[s.labels < 0])
+            for o, s in zip(outcomes, label_sets, strict=True)
         ]
         by_degree = np.reshape(hits, (len(DEGREES), REPETITIONS, len(folds)))
         grande = by_degree[1].mean(0)
@@ -72,10 +74,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = [
-        row
-        for path in options.features
-        for model in ("appnp", "sgc")
-        for row in measure(path, model, options.device)
+        row for path in options.features for model in MODELS for row in measure(path, model, options.device)
     ]
     write_rows(rows, options.out or RESULTS / f"precision_{options.device}.csv")
     print_table(rows, list(rows[0]))

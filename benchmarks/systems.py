@@ -1,9 +1,9 @@
-"""Every system on one features file by the paper's protocol, one row a system and model, into a CSV.
+"""Every system on one features file by the paper's protocol, one row per system and model, into a CSV.
 
     python benchmarks/systems.py FILE.npz --csv benchmarks/results/systems_NAME.csv [--systems a,b] [--folds-csv FILE]
 
-Rows are written as they are measured, and systems the CSV already has are skipped, so it may be run piece by
-piece; the differences to grande are worked out anew from the accuracies of the folds. ``--folds-csv`` takes in what
+Rows are written as they are measured, and systems that the CSV already has are skipped, so it can be run in
+parts; the differences to grande are calculated again from the accuracies of the folds. ``--folds-csv`` adds what
 ``accelerator_systems.py`` measured.
 """
 
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _from_folds(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """One row a system from one row a fold."""
+    """One row per system from one row per fold."""
     found = []
     for system in dict.fromkeys(row["system"] for row in rows):
         mine = sorted((row for row in rows if row["system"] == system), key=lambda row: int(row["fold"]))

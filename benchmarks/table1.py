@@ -3,9 +3,9 @@
     python benchmarks/table1.py [--device cuda] [--datasets dogs] [--features vit] [--repeats 5]
 
 One row for each dataset, features and model: 11 degrees (centrality and σ = 0.1 … 1.0) × folds × repetitions, its
-seconds from features in memory to predictions, the graph included. A row the result file has is not run again,
-so it may be stopped and run in parts; the last line adds them up. Features are real where ``--data`` has them, else
-made; accuracies mean nothing on made ones.
+seconds from features in memory to predictions, the graph included. A row that the result file has is not run again,
+so it can be stopped and run in parts; the last line adds them up. Features are real if ``--data`` has them, otherwise
+made; accuracies on made features mean nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import torch
 
 from common import DIMENSIONS, RESULTS, SHAPES, features_of, hardware, print_table, read_rows, write_rows
 from engine import SIGMAS
-from grande_gnn.engine import Replica, Settings, train
+from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.engine import MODELS, Settings, as_degree
 from grande_gnn.experiments import fold_labels, paper_folds
 from grande_gnn.graph import reciprocal_knn_graph
 
@@ -36,22 +37,22 @@ def measure(
     start = time.perf_counter()
     graph = reciprocal_knn_graph(X, 40, device=device)
     graph_seconds = time.perf_counter() - start
-    replicas = [
-        Replica(fold_labels(y, rows), degree, repetition, fold)
-        for degree in ["centrality", *SIGMAS]
+    degrees = [as_degree("centrality"), *(as_degree("grande", sigma) for sigma in SIGMAS)]
+    label_sets = [
+        LabelSet(fold_labels(y, rows), fold, repetition, degree)
+        for degree in degrees
         for repetition in range(repetitions)
         for fold, (rows, _) in enumerate(folds)
     ]
-    outcomes = train(
-        X, graph, replicas, int(y.max()) + 1, Settings(model=model, device=device, precision=precision)
-    )
+    settings = Settings(model=model, device=device, precision=precision)
+    outcomes = LearningProblem(X, graph, int(y.max()) + 1, degrees[0], settings).train(label_sets)
     seconds = time.perf_counter() - start
-    hits = [np.mean((o.predictions == y)[r.labels < 0]) for o, r in zip(outcomes, replicas, strict=True)]
+    hits = [np.mean((o.predictions == y)[s.labels < 0]) for o, s in zip(outcomes, label_sets, strict=True)]
     return {
         "dataset": dataset, "features": features, "model": model, "repetitions": repetitions,
         "precision": precision, "source": source,
         "n": len(X), "d": X.shape[1], "classes": int(y.max()) + 1, "edges": graph.n_edges,
-        "trainings": len(replicas), "graph_seconds": graph_seconds, "seconds": seconds,
+        "trainings": len(label_sets), "graph_seconds": graph_seconds, "seconds": seconds,
         "accuracy": 100 * float(np.mean(hits)),
     }  # fmt: skip
 
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--datasets", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--features", nargs="+", default=list(DIMENSIONS), choices=list(DIMENSIONS))
-    parser.add_argument("--models", nargs="+", default=["sgc", "appnp"], choices=["sgc", "appnp"])
+    parser.add_argument("--models", nargs="+", default=["sgc", "appnp"], choices=list(MODELS))
     parser.add_argument("--precision", default="tf32", choices=["tf32", "half", "highest"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--data", type=Path, help="folder with <dataset>/features_<name>.npz")

@@ -12,6 +12,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def run(script, monkeypatch, *arguments):
+    monkeypatch.syspath_prepend(BENCHMARKS)
     spec = importlib.util.spec_from_file_location(f"benchmark_{script}", BENCHMARKS / f"{script}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -52,3 +53,14 @@ def test_folds_measured_elsewhere_join_the_table(features_file, tmp_path, monkey
     assert row["system"] == "gnn-lds"
     mean = np.mean([float(fold["accuracy"]) for fold in measured])
     assert float(row["accuracy_mean"]) == pytest.approx(mean, abs=1e-3)
+
+
+def test_chains_of_the_forest_are_counted(features_file, tmp_path, monkeypatch):
+    table = tmp_path / "chains.csv"
+    run("opf_chains", monkeypatch, features_file, "--csv", table)
+    *steps, whole = read(table)
+    assert whole["steps"] == "all"
+    shares = [float(row["share"]) for row in steps]
+    assert sum(shares) == pytest.approx(1.0)
+    weighted = sum(share * float(row["accuracy"]) for share, row in zip(shares, steps, strict=True))
+    assert weighted == pytest.approx(float(whole["accuracy"]))

@@ -14,9 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from grande_gnn.errors import InvalidInputError, MissingDependencyError
@@ -36,6 +38,59 @@ def test_without_ray_the_error_has_the_pip_line(
         extract_features(
             find_images(class_folders), load_extractor("pixels"), store=tmp_path, runner=RayRunner()
         )
+
+
+class FakeData:
+    """Ray Data as far as it is used, in this process: numbers in blocks, mapped by a function."""
+
+    class DataContext:
+        enable_progress_bars = True
+
+        @classmethod
+        def get_current(cls) -> type:
+            return cls
+
+    def __init__(self, asked: dict[str, object]) -> None:
+        self.asked = asked
+
+    def range(self, n: int, override_num_blocks: int) -> FakeData:
+        self.numbers = np.arange(n)
+        assert override_num_blocks == -(-n // 8)
+        return self
+
+    def map_batches(self, function: Callable[..., dict], *, batch_size: int, **options: object) -> FakeData:
+        self.asked.update(options)
+        starts = range(0, len(self.numbers), batch_size)
+        blocks = [function({"id": self.numbers[start : start + batch_size]}) for start in starts]
+        self.rows = [{"batch": data} for block in reversed(blocks) for data in block["batch"]]
+        return self
+
+    def iter_rows(self) -> Iterator[dict]:
+        return iter(self.rows)
+
+
+def test_the_features_are_those_of_the_local_runner(
+    class_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a stand-in for Ray that runs everything here, the last block first."""
+    asked: dict[str, object] = {}
+    fake = ModuleType("ray")
+    fake.__dict__.update(
+        is_initialized=lambda: True, put=lambda value: (fake.__dict__.update(held=value), "reference")[1],
+        get=lambda reference: fake.__dict__["held"], data=FakeData(asked),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setitem(sys.modules, "ray.data", fake.data)
+    (class_folders / "bad.jpg").write_text("no image")
+    threads = torch.get_num_threads()
+    images, extractor = find_images(class_folders), load_extractor("pixels")
+    local = extract_features(images, extractor, store=tmp_path / "local", device="cpu", workers=0)
+    there = extract_features(images, extractor, store=tmp_path / "ray", workers=3, runner=RayRunner())
+    torch.set_num_threads(threads)
+    assert there.images == local.images
+    assert (there.features() == local.features()).all()
+    assert asked == {"num_cpus": 1, "num_gpus": None, "concurrency": 3}
+    assert not FakeData.DataContext.enable_progress_bars
 
 
 class Node:

@@ -13,7 +13,7 @@ from grande_gnn.internal.validation import check_choice
 __all__ = ["DEVICES", "float32_products", "resolve_device"]
 
 DEVICES = ("auto", "cpu", "cuda")
-"""What a user may ask for; ``"cuda:1"`` and the like name one GPU of several."""
+"""The names a user may give; ``"cuda:1"`` means the second of several GPUs."""
 
 
 def resolve_device(device: str | torch.device) -> torch.device:

@@ -39,6 +39,12 @@ def test_two_sources_of_one_graph_are_refused():
     LabelOptions(lists_file="l.npz", graph="knn")  # the kind that the lists are turned into
 
 
+def test_an_unknown_export_is_refused():
+    assert LabelOptions(export="label-studio").export == "label-studio"
+    with pytest.raises(InvalidInputError, match="export must be one of label-studio; got 'xml'"):
+        LabelOptions(export="xml")
+
+
 def test_files_must_fit_the_images(tmp_path):
     save_graph(tmp_path / "graph.npz", Graph.from_edges([0], [1], 3))
     save_lists(tmp_path / "lists.npz", np.array([[0, 1], [1, 0], [2, 1]], dtype=np.int32))

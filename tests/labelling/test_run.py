@@ -171,6 +171,15 @@ def test_with_a_graph_file_only_normalization_and_sigma_are_chosen(groups, tmp_p
     assert result.classifier.choice_.n_neighbors == 40
 
 
+def test_a_degree_function_labels_but_is_refused_before_the_work_where_it_would_be_saved(groups, tmp_path):
+    X, _, given = groups()
+    options = replace(FIXED, degree=lambda h, graph: h.new_tensor(graph.degree))
+    assert len(label_features(X, given, options=options).labels) == 90
+    with pytest.raises(InvalidInputError, match="a degree function cannot be saved: register it"):
+        label_features(X, given, out=tmp_path / "out", options=options)
+    assert not (tmp_path / "out").exists()
+
+
 # -- reuse ----------------------------------------------------------------------------------------------
 
 
@@ -196,7 +205,7 @@ def test_a_folder_without_a_model_or_without_an_extractor_is_refused(groups, pho
         reuse(photos, photos, options=FAST)
     X, _, given = groups()
     label_features(X, given, out=tmp_path / "out", options=FIXED)
-    with pytest.raises(InvalidInputError, match="labelled features, so no network can make those of images"):
+    with pytest.raises(InvalidInputError, match="labelled features, so it names no network"):
         reuse(tmp_path / "out", photos, options=FAST)
 
 

@@ -140,4 +140,4 @@ def test_template_with_hostile_names(tmp_path: Path) -> None:
     write_template(tmp_path / "labels.csv", images.files)
     again = find_images(tmp_path)
     assert not again.problems
-    assert again.notes == [f"Labels are those of {tmp_path / 'labels.csv'}."]
+    assert again.notes == [f"Labels are read from {tmp_path / 'labels.csv'}."]

@@ -15,6 +15,8 @@ from grande_gnn.classifier.tuning import PAPER
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 from grande_gnn.graph.graph_files import load_graph, load_lists
+from grande_gnn.internal.validation import check_choice
+from grande_gnn.labelling.exports import EXPORTS
 
 __all__ = ["DEFAULT", "LabelOptions"]
 
@@ -23,7 +25,7 @@ Place = str | Path
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """The options of ``grande label``; the defaults choose everything that is not given."""
+    """The options of ``grande label``; whatever is left at its default is chosen automatically."""
 
     labels: Place | None = None
     """CSV with the columns file and label; None: labels.csv among the images, else the names of the class folders."""
@@ -32,11 +34,11 @@ class LabelOptions:
     weights: Place | None = None
     """File with the extractor's weights; None: those of its package."""
     model: Any = "appnp"
-    """The GNN, as for :class:`~grande_gnn.GrandeClassifier`; APPNP did best on the data measured."""
+    """The GNN, as for :class:`~grande_gnn.GrandeClassifier`: a registered name or a module of your own."""
     degree: Any = "grande"
-    """The degree, as for :class:`~grande_gnn.GrandeClassifier`: the paper's contribution."""
+    """The degree, as for :class:`~grande_gnn.GrandeClassifier`: the paper's by default."""
     sigma: float | str = AUTO
-    """Scale of the GRaNDe kernel; ``"auto"``: chosen by cross-validation inside the given labels, as the next three."""
+    """Scale of the GRaNDe kernel. ``"auto"``, here and in the next three: chosen by cross-validation of the labels."""
     graph: str = AUTO
     """Kind of graph: a name of :data:`~grande_gnn.graph.kinds.GRAPHS`."""
     n_neighbors: int | str = AUTO
@@ -44,11 +46,11 @@ class LabelOptions:
     normalize: str = AUTO
     """What is done to the features first: a name of :data:`~grande_gnn.classifier.normalizer.NORMALIZATIONS`."""
     paper: bool = False
-    """Use the paper's fixed settings instead of choosing them."""
+    """Use the paper's settings for these four instead of choosing them."""
     graph_file: Place | None = None
     """A graph (``.npz``) over the images in the order of their paths, instead of one built from their features."""
     lists_file: Place | None = None
-    """Ranked lists (``.npz``) of the images in the order of their paths, instead of neighbours searched."""
+    """Ranked lists (``.npz``) of the images in the order of their paths, instead of a search for neighbors."""
     export: str | None = None
     """A further format to write: a name of :data:`~grande_gnn.labelling.exports.EXPORTS`."""
     copy_to: Place | None = None
@@ -71,6 +73,8 @@ class LabelOptions:
                     "paper=True fixes the settings: leave one of the two out; "
                     f"got paper=True and {name}={getattr(self, name)!r}"
                 )
+        if self.export is not None:
+            check_choice(self.export, EXPORTS, name="export")
         if self.graph_file is not None and self.lists_file is not None:
             raise InvalidInputError(
                 "a graph file leaves nothing for a file of ranked lists to do: give one of the two; "

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.errors import FileFormatError
+from grande_gnn.graph import Neighbors
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.csv_file import read_csv, write_csv
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
@@ -76,7 +77,7 @@ class Labelling:
     bins: list[ReliabilityBin] = field(default_factory=list)
     """The reliability diagram, measured on held-out labels; empty if there were none."""
     calibration: Calibration = field(default_factory=Calibration)
-    """Turns the classifier's probabilities into confidences."""
+    """How the classifier's probabilities become confidences."""
     note: str = ""
     """How the accuracy was estimated, or why it could not be; one or two sentences."""
     root: Path | None = None
@@ -87,8 +88,8 @@ class Labelling:
     """What was used: version, extractor, model, graph, σ, seed, calibration."""
     classifier: GrandeClassifier | None = None
     """The fitted classifier."""
-    neighbors: Any = None
-    """The :class:`~grande_gnn.graph.neighbors.Neighbors` of these images' normalised features, or None."""
+    neighbors: Neighbors | None = None
+    """The neighbors of these images in their normalized features; None if the features are unknown."""
     thumbnails: Thumbnails | None = None
     """Pictures of images by row number, or None if there are none."""
 
@@ -106,12 +107,12 @@ class Labelling:
         return [" ".join(names) for names in marks]
 
     def summary(self) -> str:
-        """What came out, in a few sentences, one per line."""
-        new = sum(not label for label in self.given)
-        lines = [f"{new} images were labelled."]
-        if self.classifier is not None:
-            n_classes = len(self.classifier.classes_)
-            lines = [f"{new} images labelled in {n_classes} classes with {self.classifier.choice_}."]
+        """The outcome in a few sentences, one per line."""
+        new, clf = sum(not label for label in self.given), self.classifier
+        n_classes = len(set(self.labels) if clf is None else clf.classes_)
+        lines = [
+            f"{new} images labelled in {n_classes} classes{'' if clf is None else f' with {clf.choice_}'}."
+        ]
         if self.accuracy is not None:
             e = self.accuracy
             lines.append(
@@ -149,7 +150,7 @@ class Labelling:
     def corrected(self, corrections: Mapping[str, str]) -> Labelling:
         """Label again with some given labels changed: ``{file: label}``, ``""`` to withdraw a label.
 
-        Nothing is searched or chosen again: features, neighbours, graph and settings stay as they are. A label that is
+        Nothing is searched or chosen again: features, neighbors, graph and settings stay as they are. A label that is
         new becomes a new class.
         """
         from grande_gnn.labelling.run import relabel

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn import __version__
 from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.engine import DEGREES, as_degree
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import (
     Extraction,
@@ -26,6 +27,7 @@ from grande_gnn.images import (
     find_images,
     load_extractor,
 )
+from grande_gnn.internal.validation import check_features
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.confidence import Calibration
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
@@ -54,9 +56,9 @@ class Step:
     Stages are ``"find"``, ``"extract"``, ``"train"``, ``"write"`` and ``"copy"``. ``total`` is 0 where a stage is not
     counted.
 
-    >>> print(Step("extract", 32, 128)); print(Step("find", message="Labels are those of labels.csv."))
+    >>> print(Step("extract", 32, 128)); print(Step("find", message="Labels are read from labels.csv."))
     extract: 32 of 128
-    Labels are those of labels.csv.
+    Labels are read from labels.csv.
     """
 
     stage: str
@@ -69,7 +71,7 @@ class Step:
 
 
 Progress = Callable[[Step], object]
-"""A function that is called with each :class:`Step`; ``print`` will do."""
+"""A function that is called with each :class:`Step`; ``print`` is one."""
 
 
 def label_images(
@@ -122,12 +124,12 @@ def label_features(
     files : a name for each sample, all different; None: its number.
     out : folder for the results; None: nothing is written.
     options : those about images (labels, extractor, weights, workers, store, copy_to) do not matter.
-    graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists instead of neighbours searched.
+    graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists instead of a search for neighbors.
     progress : called with each :class:`Step`.
     """
     tell = progress or _silent
     _check_out(out, options)
-    X = np.asarray(features, dtype=np.float32)
+    X = check_features(features)
     names = [str(i) for i in range(len(X))] if files is None else [str(file) for file in files]
     if len(names) != len(X) or len(set(names)) != len(names):
         raise InvalidInputError(
@@ -151,7 +153,7 @@ def reuse(
     ----------
     earlier : the folder that an earlier run wrote.
     images, out, progress : as for :func:`label_images`; labels of these images are not used.
-    options : the settings of the model are those of the earlier run.
+    options : of these, extractor and settings of the model are those of the earlier run.
     """
     tell = progress or _silent
     found = _find(images, options, tell)
@@ -159,7 +161,8 @@ def reuse(
     settings = read_settings(Path(earlier))
     if settings.get("extractor") is None:
         raise InvalidInputError(
-            f"the earlier run labelled features, so no network can make those of images; got {earlier}"
+            "the earlier run labelled features, so it names no network that could extract those of images: use a run "
+            f"on images; got {earlier}"
         )
     clf = GrandeClassifier.load(Path(earlier) / "model").set_params(device=options.device)
     options = replace(options, extractor=str(settings["extractor"]))
@@ -180,16 +183,15 @@ def extract_images(
     """The features of the images of a folder, with the extractor, store and workers of ``options``."""
     tell = progress or _silent
     found = _find(images, options, tell)
-    name = options.extractor or default_extractor()
-
+    extractor = load_extractor(options.extractor or default_extractor(), options.weights)
     extraction = extract_features(
-        found, load_extractor(name, options.weights), store=options.store, device=options.device,
-        workers=options.workers, thumbnails=True, progress=lambda done, total: tell(Step("extract", done, total)),
+        found, extractor, store=options.store, device=options.device, workers=options.workers, thumbnails=True,
+        progress=lambda done, total: tell(Step("extract", done, total)),
     )  # fmt: skip
     if not len(extraction.images):
+        last = extraction.images.problems[-1]
         raise InvalidInputError(
-            f"none of the {len(found)} files is a readable image; the last problem: "
-            f"got {extraction.images.problems[-1].reason}"
+            f"none of the {len(found)} files is a readable image, the last one being {last.file}; got {last.reason}"
         )
     n, known = len(extraction.images), extraction.n_reused
     tell(Step("extract", message=f"{n} images have features, {known} of them from earlier runs."))
@@ -218,7 +220,7 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
 
 
 def _silent(step: Step) -> None:
-    """Nobody wants to know."""
+    """The progress of a caller who did not ask for it."""
 
 
 def _find(images: Place | ImageSet, options: LabelOptions, tell: Progress) -> ImageSet:
@@ -231,9 +233,14 @@ def _find(images: Place | ImageSet, options: LabelOptions, tell: Progress) -> Im
 
 
 def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None:
-    """Refuse, before any work, places that cannot be written."""
+    """Refuse, before any work, places that cannot be written and a model that cannot be saved."""
     if out is not None:
         check_destination(Path(out), sources, options.named_places, overwrite=options.overwrite)
+        if as_degree(options.degree).name not in DEGREES:
+            raise InvalidInputError(
+                "results are written with their model, and a degree function cannot be saved: register it with "
+                f"register_degree, or name no folder; got {options.degree}"
+            )
     elif options.export is not None:
         raise InvalidInputError(
             f"an export is written among the results: name a folder for them; got {options.export!r} and no folder"

@@ -10,9 +10,9 @@ What is counted:
 
 - *model names*, *degree names*: places outside the registries where a name decides something: a comparison with a
   name; a list, tuple, set or dict of nothing but names; an if-expression that yields a name; ``isinstance`` or
-  ``callable`` asked of a degree or a model; ``"weight1" in …``, which tells models apart by their parameters. Several of
-  these in one line are one place. A reader of version 0.1 counted 15 and 17 of them by hand, ladders of several lines once;
-  this script finds the same 15, and all lines of the others.
+  ``callable`` asked of a degree or a model (but not whether a computed degree is a tensor); ``"weight1" in …``, which tells
+  models apart by their parameters. Several of these in one line are one place. A reader of version 0.1 counted 15 and 17
+  of them by hand, ladders of several lines once; this script finds the same 15, and all lines of the others.
 - *private names*: modules that import an underscored name from another module of the package, or use an underscored
   attribute, not of ``self`` or ``cls``, that another file of the package defines and their own does not.
 - *loose modules*: Python files in the package's root, ``__init__.py`` included.
@@ -109,7 +109,7 @@ def asks_what_it_is(node: ast.AST, of: frozenset[str], classes: frozenset[str]) 
     ):
         return False
     tested = {last_identifier(part) for argument in node.args[1:] for part in ast.walk(argument)}
-    return last_identifier(node.args[0]) in of or bool(tested & classes)
+    return (last_identifier(node.args[0]) in of and "Tensor" not in tested) or bool(tested & classes)
 
 
 def decides_by(node: ast.AST, names: frozenset[str]) -> bool:

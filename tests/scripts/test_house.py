@@ -99,6 +99,7 @@ def test_dispatches_on_degrees_are_found(source):
         'weights = parameters["weight1"]',
         "if callable(build): pass",
         'if name == "svm": pass',
+        "right = isinstance(degree, Tensor)",
     ],
 )
 def test_defaults_and_other_names_are_no_dispatches(source):

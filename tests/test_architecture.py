@@ -31,10 +31,10 @@ MAY_IMPORT = {
     "propagation": {"degree", "graph"},
     "graph": set(),
     "engine": {"degree", "propagation", "graph"},
-    "nn": {"degree", "propagation", "graph"},
+    "nn": {"degree", "graph"},
     "classifier": {"degree", "engine", "graph"},
     "images": set(),
-    "labelling": {"classifier", "engine", "graph", "images"},
+    "labelling": {"classifier", "graph", "images"},
     "report": {"labelling"},
     "baselines": {"classifier", "engine", "graph", "images"},
     "experiments": {"baselines", "classifier", "engine", "graph"},
@@ -52,17 +52,6 @@ LIGHT = (
     "grande_gnn.report.sections",
 )
 """The registries: reading the names they hold must not cost an import of torch."""
-
-NOT_YET_GONE = {("labelling", "report")}
-NOT_YET_USED = {
-    ("engine", "propagation"),
-    ("nn", "propagation"),
-    ("labelling", "engine"),
-}
-NOT_YET_MIRRORED = True
-NOT_YET_DISTINCT = True
-NOT_YET_LIGHT = {*LIGHT}
-"""What is not true yet; all of these only ever shrink."""
 
 
 def load_house():
@@ -117,9 +106,7 @@ def test_every_room_is_in_the_table():
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_only_what_the_table_allows(module):
     room = room_of(module)
-    allowed = (
-        MAY_IMPORT[room] | {room} | EVERYONE_MAY | {there for here, there in NOT_YET_GONE if here == room}
-    )
+    allowed = MAY_IMPORT[room] | {room} | EVERYONE_MAY
     assert {room_of(name) for name in IMPORTS[module]} <= allowed
 
 
@@ -128,8 +115,6 @@ def test_imports_only_what_the_table_allows(module):
 )
 def test_every_permission_is_used(room, other):
     used = {room_of(name) for module in MODULES if room_of(module) == room for name in IMPORTS[module]}
-    if other not in used and (room, other) in NOT_YET_USED:
-        pytest.skip("not yet")
     assert other in used
 
 
@@ -138,7 +123,7 @@ def test_no_cycle_between_rooms():
     for module in MODULES:
         room = room_of(module)
         others = {room_of(name) for name in imports_of(module, types=False)}
-        graph.setdefault(room, set()).update(others - {room} - {o for r, o in NOT_YET_GONE if r == room})
+        graph.setdefault(room, set()).update(others - {room})
     try:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
@@ -146,25 +131,17 @@ def test_no_cycle_between_rooms():
 
 
 def test_no_two_modules_share_a_name():
-    shared = house.same_basename(FILES)
-    if shared and NOT_YET_DISTINCT:
-        pytest.skip(f"not yet: {shared}")
-    assert not shared
+    assert house.same_basename(FILES) == []
 
 
 def test_every_module_has_its_test_file():
-    missing = house.without_test(FILES, PROJECT / "tests")
-    if missing and NOT_YET_MIRRORED:
-        pytest.skip(f"not yet: {missing}")
-    assert not missing
+    assert house.without_test(FILES, PROJECT / "tests") == []
 
 
 @pytest.mark.parametrize("module", LIGHT)
 def test_registries_import_no_torch(module):
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    if done.returncode and module in NOT_YET_LIGHT:
-        pytest.skip("not yet")
     assert done.returncode == 0, done.stderr
 
 

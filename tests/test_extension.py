@@ -3,15 +3,18 @@ one registration in a module of its own; nothing else is touched. And the page t
 """
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from grande_gnn import GrandeClassifier, evaluate
 from grande_gnn.baselines import SYSTEMS
+from grande_gnn.cli import main
 from grande_gnn.engine.degrees import DEGREES
 from grande_gnn.engine.models import MODELS
 from grande_gnn.experiments.compare import compare_systems
@@ -227,6 +230,29 @@ def test_all_three_together(plug_in, labelled, blobs):
     assert labelled(**FIXED | own).settings.items() >= own.items()
     (row,) = evaluate(*blobs, **own, **FAST)
     assert (row.model, row.degree) == ("mean", "manhattan")
+
+
+def test_the_commands_offer_what_was_registered(plug_in, blobs, tmp_path, monkeypatch):
+    plug_in(GRAPH)
+    plug_in(DEGREE)
+    plug_in(MODEL)
+    plug_in(BASELINE)
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+
+    def grande(*arguments):
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    parts = ("--graph", "nearest", "--degree", "manhattan", "--model", "mean", "--device", "cpu")
+    photos = PROJECT / "tests" / "data" / "version_0_1" / "labelling" / "photos"
+    grande("label", photos, "-o", tmp_path / "out", "--extractor", "pixels", "--workers", 0, *parts)
+    settings = json.loads((tmp_path / "out" / "settings.json").read_text())
+    assert [settings[name] for name in ("graph", "degree", "model")] == ["nearest", "manhattan", "mean"]
+    np.savez(tmp_path / "features.npz", features=blobs[0], labels=blobs[1])
+    fast = ("--folds", 3, "--repeats", 1, "--device", "cpu")
+    assert "manhattan" in grande("evaluate", tmp_path / "features.npz", *parts, *fast)
+    assert "majority" in grande("compare", tmp_path / "features.npz", "--systems", "majority", *fast)
 
 
 def test_automatic_settings_with_a_new_degree_and_a_new_network(plug_in, labelled):

@@ -104,6 +104,7 @@ class Degree:
         False  # True: the engine's fast kernels compute it; False: autograd differentiates the call
     )
     depends_on_output: bool = True  # False: it depends on the graph alone and h is ignored
+    is_function: bool = False  # True: a function that was passed in, so that no name leads back to it
 
     @property
     def name(self) -> str:
@@ -175,6 +176,8 @@ class Custom(Degree):
     """A user's differentiable function (h, graph) → δ of each node."""
 
     function: Callable[[Tensor, Graph], Tensor]
+
+    is_function = True
 
     @property
     def name(self) -> str:

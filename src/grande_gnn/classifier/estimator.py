@@ -226,7 +226,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     ) -> Selection | None:
         if not wanted.is_open:
             return None
-        if not isinstance(self.degree, (str, Degree)):
+        if as_degree(self.degree).is_function:
             raise InvalidInputError(
                 "'auto' settings need a degree by name ('grande' or 'centrality') or a degree object; got a function"
             )

@@ -19,7 +19,6 @@ from grande_gnn import __version__
 from grande_gnn.classifier.normalizer import Normalizer
 from grande_gnn.classifier.preparation import Choice
 from grande_gnn.classifier.problem import LearningProblem
-from grande_gnn.degree import Degree
 from grande_gnn.engine.degrees import DEGREES, as_degree
 from grande_gnn.engine.models import MODELS, as_model
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
@@ -87,14 +86,14 @@ def _rest(clf: Any) -> dict[str, Any]:
 
 def _degree_by_name(clf: Any) -> dict[str, Any]:
     """The parameters ``degree`` and ``sigma`` as a registered name and a number."""
-    degree = clf.degree
-    if isinstance(degree, str):
+    if clf.degree in list(DEGREES):
         return {}
-    if isinstance(degree, Degree) and degree.name in DEGREES:
-        return {"degree": degree.name} | ({} if degree.sigma is None else {"sigma": degree.sigma})
-    raise InvalidInputError(
-        "a degree function cannot be saved: use 'grande', 'centrality' or a registered degree; got a function"
-    )
+    degree = as_degree(clf.degree)
+    if degree.is_function or degree.name not in DEGREES:
+        raise InvalidInputError(
+            f"a degree function cannot be saved: use {', '.join(DEGREES)} or register your degree; got {degree.name}"
+        )
+    return {"degree": degree.name} | ({} if degree.sigma is None else {"sigma": degree.sigma})
 
 
 def load_classifier(cls: type, folder: str | os.PathLike[str], model: Any = None) -> Any:

@@ -14,6 +14,7 @@ All scores lie in [0, 1]; a confidence of 1 is certain.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit, softmax
 from scipy.stats import norm
 
-from grande_gnn.classifier.held_out import HeldOut
+if TYPE_CHECKING:
+    from grande_gnn.classifier.held_out import HeldOut
 
 __all__ = [
     "AccuracyEstimate",

@@ -164,3 +164,18 @@ def test_features_are_normalized_before_the_graph_is_built(plan, sets):
     same, other = ([SharedData.of(each, p, ["knn"]).X for each in (loaded, scaled)] for p in plans)
     np.testing.assert_allclose(same[0], same[1], atol=1e-6)
     assert (other[0] != other[1]).any()
+
+
+def test_neighbors_are_searched_once_for_all_graphs(plan, sets, monkeypatch):
+    from grande_gnn.graph import build_graph, neighbors
+
+    searches, search = [], neighbors.BACKENDS["exact"]
+    monkeypatch.setitem(
+        neighbors.BACKENDS, "exact", lambda *given: searches.append(given[1]) or search(*given)
+    )
+    kinds = ["reciprocal", "dgcg", "mgcn", "knn"]
+    shared = SharedData.of(sets[plan.data[0]], plan, kinds)
+    assert len(searches) == 1
+    for kind in kinds:
+        alone = build_graph(kind, shared.X, plan.n_neighbors)
+        np.testing.assert_array_equal(shared.graphs[kind].indices, alone.indices)

@@ -70,6 +70,7 @@ def test_packing_keeps_every_trial_once_and_kinds_apart(size):
         {"models": ("gcn",)},
         {"lr": -1.0},
         {"normalize": "max"},
+        {"graph": "full"},
     ],
 )
 def test_impossible_plans_are_refused(wrong):

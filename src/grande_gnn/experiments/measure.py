@@ -31,7 +31,7 @@ from grande_gnn.experiments.datasets import LoadedSet, image_paths
 from grande_gnn.experiments.folds import fold_labels, inner_parts, paper_folds
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.trials import Batch, Plan, Trial
-from grande_gnn.graph import Graph, build_graph
+from grande_gnn.graph import Graph, Neighbors, build_graph, list_length
 from grande_gnn.internal.device import resolve_device
 
 __all__ = ["Score", "SharedData", "Step", "measure", "one_line", "score"]
@@ -66,7 +66,10 @@ class SharedData:
     ) -> SharedData:
         """Normalize the features and build the graphs, on ``device`` of this machine."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
-        built = {name: build_graph(name, X, plan.n_neighbors, device=device) for name in sorted(graphs)}
+        neighbors = Neighbors(X, device=device)
+        # The longest lists first: shorter ones are their beginnings, so neighbors are searched once for all graphs.
+        names = sorted(graphs, key=lambda name: -list_length(name, plan.n_neighbors))
+        built = {name: build_graph(name, neighbors, plan.n_neighbors) for name in names}
         return cls(X, loaded.codes, loaded.fingerprint, built, loaded.files, images, count_unreached)
 
     @property

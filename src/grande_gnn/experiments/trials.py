@@ -17,6 +17,7 @@ from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.engine import MODELS, Degree, as_degree, as_model
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.experiments.datasets import FeatureSet
+from grande_gnn.graph import GRAPHS
 from grande_gnn.internal.validation import check_choice, check_integer, check_real, check_sigma
 
 __all__ = [
@@ -179,6 +180,7 @@ class Plan:
             )
         for model in self.models:
             as_model(model)
+        check_choice(self.graph, GRAPHS, name="graph")
         check_choice(self.normalize, NORMALIZATIONS, name="normalize")
         for sigma in (self.sigma, *self.sigmas):
             check_sigma(sigma)

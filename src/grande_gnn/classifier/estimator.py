@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from grande_gnn.classifier.new_samples import Attachments, FrozenDiffusion, attach, grown_logits
+from grande_gnn.classifier.new_samples import attach, logits_of_new
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
 from grande_gnn.classifier.tuning import PAPER, Selection, choose
@@ -301,18 +301,10 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         if len(new):
             moved = self.normalizer_.transform(rows[new])
             attachments = attach(moved, self.neighbors_, int(self.choice_.n_neighbors))
-            out[new] = softmax(self._logits_of_new(moved, attachments), axis=1)
+            logits = logits_of_new(self.problem_, self.parameters_, self.degree_, moved, attachments)
+            out[new] = softmax(logits, axis=1)
             reached[new] = attachments.reached(self.reached_)
         return out, reached
-
-    def _logits_of_new(self, moved: NDArray[np.float32], attachments: Attachments) -> NDArray[np.float64]:
-        problem = self.problem_
-        if not problem.settings.kind.is_diffusion:
-            return grown_logits(problem, self.parameters_, moved, attachments)
-        frozen = FrozenDiffusion(
-            self.parameters_, self.degree_, problem.degree, problem.graph, problem.settings
-        )
-        return frozen.logits(moved, problem.inputs, attachments)
 
     # -- files ------------------------------------------------------------------------------------------
 

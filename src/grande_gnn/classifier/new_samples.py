@@ -28,7 +28,7 @@ from grande_gnn.engine import Settings
 from grande_gnn.engine.plain import module_logits
 from grande_gnn.graph import Graph, Neighbors
 
-__all__ = ["Attachments", "FrozenDiffusion", "attach", "grown_graphs", "grown_logits"]
+__all__ = ["Attachments", "FrozenDiffusion", "attach", "grown_graphs", "grown_logits", "logits_of_new"]
 
 Float = NDArray[np.float64]
 
@@ -59,6 +59,20 @@ def attach(new: NDArray[np.float32], neighbors: Neighbors, n_neighbors: int) -> 
     wanted[~wanted.any(axis=1), 0] = True
     row, column = np.nonzero(wanted)
     return Attachments(row, near[row, column], len(new))
+
+
+def logits_of_new(
+    problem: LearningProblem,
+    parameters: dict[str, NDArray[np.float32]],
+    degrees: Float,
+    new: NDArray[np.float32],
+    attachments: Attachments,
+) -> Float:
+    """Logits of new samples from a model trained on ``problem``: ``parameters``, and ``degrees`` of the fitted nodes."""
+    if not problem.settings.kind.is_diffusion:
+        return grown_logits(problem, parameters, new, attachments)
+    frozen = FrozenDiffusion(parameters, degrees, problem.degree, problem.graph, problem.settings)
+    return frozen.logits(new, problem.inputs, attachments)
 
 
 def grown_graphs(graph: Graph, attachments: Attachments) -> Iterator[Graph]:

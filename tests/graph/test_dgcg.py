@@ -133,3 +133,15 @@ def test_flowers17_bisects_to_the_published_threshold(shared_data):
     graph = dgcg_edges(lists)
     assert isinstance(graph, Graph)
     assert 5 < graph.degree.mean() - 1 < 9
+
+
+def test_the_graph_of_features_passes_its_parameters_on():
+    features = np.random.default_rng(4).normal(size=(260, 5))
+    lists = ranked_lists(features, 200)
+    for options in ({}, {"correlation": "jaccard"}, {"count_self": True}, {"threshold": "exact"}):
+        for depth in (8, 30):
+            expected = dgcg_edges(lists, depth=depth, **options)
+            np.testing.assert_array_equal(dgcg_graph(features, depth, **options).indices, expected.indices)
+    by_depth = [dgcg_graph(features, depth).indices for depth in (8, 30)]
+    assert not np.array_equal(*by_depth)
+    assert not np.array_equal(dgcg_graph(features, 30, correlation="jaccard").indices, by_depth[1])

@@ -24,6 +24,7 @@ from grande_gnn import (
     ranked_lists,
     reciprocal_knn_graph,
 )
+from grande_gnn.degree import Grande
 from grande_gnn.engine.models import MODELS, PlainModel
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
 from grande_gnn.graph import Graph
@@ -569,3 +570,10 @@ def test_another_module_than_the_saved_one_is_refused(blobs, few, tmp_path):
     own().fit(X, few).save(tmp_path / "model")
     with pytest.raises(FileFormatError, match="not a readable model folder"):
         GrandeClassifier.load(tmp_path / "model", model=torch.nn.Bilinear)
+
+
+def test_a_degree_object_keeps_its_own_sigma(blobs, few):
+    X, _ = blobs
+    clf = quick(sigma="auto", degree=Grande(0.7)).fit(X, few)
+    assert clf.choice_.sigma == clf.problem_.degree.sigma == 0.7
+    np.testing.assert_array_equal(clf.degree_, quick(sigma=0.7).fit(X, few).degree_)

@@ -99,12 +99,16 @@ def applied(mutation: Mutation, project: Path) -> Iterator[None]:
 def run_tests(tests: Sequence[str], project: Path, seconds: float) -> int | None:
     """The exit status of pytest on the fast ones of these tests; None after a time-out."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", FAST, *tests]
-    environment = os.environ | {
-        "PYTHONPATH": str(project / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
-        "TRITON_INTERPRET": "1",
-    }
+    environment = (
+        {"GRANDE_DATA": str(PROJECT.parent / "shared" / "data")}
+        | os.environ
+        | {
+            "PYTHONPATH": str(project / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",
+            "TRITON_INTERPRET": "1",
+        }
+    )
     try:
         done = subprocess.run(command, cwd=project, env=environment, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired:

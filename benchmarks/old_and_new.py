@@ -6,7 +6,10 @@
     python benchmarks/old_and_new.py --old old_tree --what label --data DATA
 
 Each version lives in a process of its own, with the same number of threads, and is warmed up. Then the two are timed in
-pairs, the old one first in every other pair. A row holds the median of the ratios old/new (above 1: the new version is
+pairs, the old one first in every other pair. Both processes are started anew several times, because where a process
+happens to find its memory makes it faster or slower for as long as it lives.
+
+A row holds the median of the ratios old/new (above 1: the new version is
 faster) and its 95 % interval by order statistics, which assumes nothing about how times are distributed. The bar is 0.95
 for the lower end. The row also says whether both versions gave the same result, to the bit. Rows that are not measured this
 time stay in the file. Run it on a quiet machine; the exit status is 1 when a row misses the bar.
@@ -18,7 +21,7 @@ import argparse
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -87,26 +90,41 @@ def label_cases(device: str, data: Path | None) -> Iterator[Case]:
         yield Case("label-photos", "photos", arguments | {"extractor": "lite0"}, pairs=7)
 
 
-def timed(case: Case, versions: dict[str, Version], pairs: int) -> dict[str, Any]:
-    """Warm both versions up, time them in turn, and summarize."""
-    common = {"name": case.name, "operation": case.operation, "arguments": case.arguments}
-    digests = {name: version.ask("prepare", **common)["digest"] for name, version in versions.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in versions}
-    for i in range(pairs):
-        for name in ("old", "new") if i % 2 == 0 else ("new", "old"):
-            seconds[name].append(versions[name].ask("run", name=case.name, times=case.times)["seconds"])
-    ratios = [old / new for old, new in zip(seconds["old"], seconds["new"], strict=True)]
-    low, high = interval_of_median(ratios)
-    settings = ("dataset", "n", "d", "model", "kind", "device", "precision", "epochs")
-    return {
-        "row": case.name, **{key: case.arguments[key] for key in settings if key in case.arguments},
-        "times": case.times, "pairs": pairs, "old_version": versions["old"].version,
-        "new_version": versions["new"].version, "old_seconds": statistics.median(seconds["old"]),
-        "new_seconds": statistics.median(seconds["new"]), "ratio": statistics.median(ratios), "low": low, "high": high,
-        "bar": BAR, "met": low >= BAR, "same_result": digests["old"] == digests["new"],
-        "old_runs": " ".join(f"{s:.4f}" for s in seconds["old"]),
-        "new_runs": " ".join(f"{s:.4f}" for s in seconds["new"]),
-    }  # fmt: skip
+@dataclass
+class Times:
+    """What was measured of one case so far."""
+
+    case: Case
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {"old": [], "new": []})
+    digests: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
+
+    def add(self, versions: dict[str, Version], pairs: int) -> None:
+        """Warm both versions up and time them in turn."""
+        case = self.case
+        common = {"name": case.name, "operation": case.operation, "arguments": case.arguments}
+        for name, version in versions.items():
+            self.digests[name].add(version.ask("prepare", **common)["digest"])
+        for i in range(pairs):
+            for name in ("old", "new") if i % 2 == 0 else ("new", "old"):
+                answer = versions[name].ask("run", name=case.name, times=case.times)
+                self.seconds[name].append(answer["seconds"])
+
+    def row(self, versions: dict[str, Version]) -> dict[str, Any]:
+        """The summary of all pairs."""
+        case, seconds = self.case, self.seconds
+        ratios = [old / new for old, new in zip(seconds["old"], seconds["new"], strict=True)]
+        low, high = interval_of_median(ratios)
+        settings = ("dataset", "n", "d", "model", "kind", "device", "precision", "epochs")
+        return {
+            "row": case.name, **{key: case.arguments[key] for key in settings if key in case.arguments},
+            "times": case.times, "pairs": len(ratios), "old_version": versions["old"].version,
+            "new_version": versions["new"].version, "old_seconds": statistics.median(seconds["old"]),
+            "new_seconds": statistics.median(seconds["new"]), "ratio": statistics.median(ratios),
+            "low": low, "high": high, "bar": BAR, "met": low >= BAR,
+            "same_result": self.digests["old"] == self.digests["new"],
+            "old_runs": " ".join(f"{s:.4f}" for s in seconds["old"]),
+            "new_runs": " ".join(f"{s:.4f}" for s in seconds["new"]),
+        }  # fmt: skip
 
 
 def interval_of_median(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
@@ -140,6 +158,9 @@ def main() -> int:
     parser.add_argument(
         "--pairs", type=int, default=12, help="at least 7; label runs have 7 unless this is lower"
     )
+    parser.add_argument(
+        "--restarts", type=int, default=3, help="how often both processes are started anew during the pairs"
+    )
     parser.add_argument("--epochs", type=int, help="epochs of the engine's rows instead of their own")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of each version")
     parser.add_argument("--data", type=Path, help="folder with <dataset>/…; without it features are made")
@@ -154,16 +175,17 @@ def main() -> int:
     if "label" in options.what:
         cases += label_cases(options.device, options.data)
     out = options.out or RESULTS / f"old_and_new_{options.device}.csv"
-    earlier, rows = read_rows(out), []
-    with two_versions(options.old, options.new, options.threads) as versions:
-        for case in cases:
-            if options.rows and case.name not in options.rows:
-                continue
-            pairs = min(options.pairs, case.pairs or options.pairs)
-            rows.append(timed(replace(case, pairs=pairs), versions, pairs))
-            print(rows[-1], flush=True)
-            measured = {row["row"] for row in rows}
-            write_rows([row for row in earlier if row["row"] not in measured] + rows, out)
+    earlier = read_rows(out)
+    measured = [Times(case) for case in cases if not options.rows or case.name in options.rows]
+    rows: list[dict[str, Any]] = []
+    for _ in range(options.restarts):
+        with two_versions(options.old, options.new, options.threads) as versions:
+            for times in measured:
+                pairs = min(options.pairs, times.case.pairs or options.pairs)
+                times.add(versions, -(-pairs // options.restarts))
+                rows = [t.row(versions) for t in measured if t.seconds["new"]]
+                names = {row["row"] for row in rows}
+                write_rows([row for row in earlier if row["row"] not in names] + rows, out)
     print_table(
         rows, ["row", "pairs", "old_seconds", "new_seconds", "ratio", "low", "high", "met", "same_result"]
     )

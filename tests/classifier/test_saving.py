@@ -199,6 +199,17 @@ def _edit_arrays(folder, change):
     save_file(change(load_file(folder / "model.safetensors")), folder / "model.safetensors")
 
 
+def _set(folder, name, place, value):
+    """Change one number of a saved array."""
+
+    def change(arrays):
+        array = arrays[name].copy()
+        array.flat[place] = value
+        return arrays | {name: array}
+
+    _edit_arrays(folder, change)
+
+
 DAMAGE = {
     "no json": lambda f: (f / "model.json").unlink(),
     "no arrays": lambda f: (f / "model.safetensors").unlink(),
@@ -223,6 +234,14 @@ DAMAGE = {
     ),
     "fewer samples": lambda f: _edit_arrays(f, lambda a: a | {"features": a["features"][:9]}),
     "another graph": lambda f: _edit_arrays(f, lambda a: a | {"graph.indptr": a["graph.indptr"][:9]}),
+    "a negative neighbor": lambda f: _set(f, "graph.indices", 3, -(2**30)),
+    "a neighbor beyond the last": lambda f: _set(f, "graph.indices", 0, 10**6),
+    "a row that begins before the first": lambda f: _set(f, "graph.indptr", 0, -5),
+    "rows out of order": lambda f: _set(f, "graph.indptr", 4, 0),
+    "a weight that is NaN": lambda f: _set(f, "parameter.bias2", 0, np.nan),
+    "a degree of zero": lambda f: _set(f, "degree", 2, 0.0),
+    "an infinite feature": lambda f: _set(f, "features", 0, np.inf),
+    "probabilities above one": lambda f: _set(f, "label_distributions", 0, 7.0),
     "flat features": lambda f: _edit_arrays(f, lambda a: a | {"features": a["features"].ravel()}),
 }
 

@@ -180,8 +180,27 @@ def _check_shapes(clf: Any) -> None:
         and clf.label_distributions_.shape == (n, c)
         and clf.degree_.shape == clf.reached_.shape == (n,)
         and clf.normalizer_.center.shape == (d,)
-        and graph.n_nodes == n
-        and graph.indptr[-1] == len(graph.indices)
-        and graph.indices.max() < n
+        and _is_graph(graph, n)
     ):
         raise ValueError("arrays whose shapes do not fit each other")
+    distributions = clf.label_distributions_
+    numbers = (clf.features_, clf.normalizer_.center, clf.degree_, distributions, *parameters.values())
+    if not all(np.isfinite(array).all() for array in numbers) or clf.degree_.min() <= 0:
+        raise ValueError("numbers that no training gives: NaN, infinity, or a degree that is not positive")
+    if distributions.min() < 0 or not np.allclose(distributions.sum(axis=1), 1):
+        raise ValueError("probabilities that do not sum to one")
+
+
+def _is_graph(graph: Graph, n: int) -> bool:
+    """Whether the arrays are the rows of a graph of n nodes; compiled code uses them as addresses without a check."""
+    pointers, indices = graph.indptr, graph.indices
+    return bool(
+        pointers.shape == (n + 1,)
+        and indices.ndim == 1
+        and pointers.dtype.kind == indices.dtype.kind == "i"
+        and pointers[0] == 0
+        and pointers[-1] == len(indices)
+        and (np.diff(pointers) > 0).all()  # each node is its own neighbor
+        and indices.min() >= 0
+        and indices.max() < n
+    )

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "nn": {"degree", "graph"},
     "classifier": {"degree", "engine", "graph"},
     "images": set(),
-    "labelling": {"classifier", "graph", "images"},
+    "labelling": {"classifier", "engine", "graph", "images"},
     "report": {"labelling"},
     "baselines": {"classifier", "engine", "graph", "images"},
     "experiments": {"baselines", "classifier", "engine", "graph"},

@@ -214,8 +214,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         k, sigma = self.n_neighbors, self.sigma
         k = k if k == AUTO else check_integer(k, name="n_neighbors", low=1)
         sigma = sigma if sigma == AUTO else check_sigma(sigma)
-        if isinstance(self.degree, Degree) and self.degree.sigma is not None:
-            sigma = self.degree.sigma  # an object has its own
+        own = getattr(self.degree, "sigma", None)  # of a degree object
+        sigma = sigma if own is None else own
         as_degree(self.degree)  # raises where it is none
         wanted = Choice(self.graph, k, self.normalize, sigma)
         if graph is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from grande_gnn.cli.choices import ChoiceOf
 from grande_gnn.cli.options import (
     device_option,
     graph_file_options,
@@ -23,7 +24,7 @@ from grande_gnn.engine.models import as_model
 @click.command("evaluate")
 @click.argument("file", metavar="FILE.npz", type=click.Path())
 @model_options
-@click.option("--degree", type=click.Choice(list(DEGREES)), default="grande", show_default=True)
+@click.option("--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True)
 @click.option(
     "--sigma", type=float, multiple=True, default=(0.2,), show_default=True, help="Repeat for several."
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grande_gnn.cli.choices import ChoiceOf
 from grande_gnn.cli.options import chain, device_option, graph_options, seed_option
 from grande_gnn.engine.models import MODELS
 
@@ -47,7 +48,7 @@ DIFFUSION_MODELS = [name for name, model in MODELS.items() if model.is_diffusion
 run_options = chain(
     click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True),
     click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True),
-    click.option("--models", multiple=True, type=click.Choice(list(MODELS)), default=DIFFUSION_MODELS),
+    click.option("--models", multiple=True, type=ChoiceOf(lambda: MODELS), default=DIFFUSION_MODELS),
     click.option("--sigma", type=float, default=0.2, show_default=True, help="The σ that is fixed."),
     graph_options,
     click.option("--lr", type=float, help="Learning rate; without it the paper's (0.001, CUB200 0.01)."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
+from grande_gnn.cli.choices import ChoiceOf
 from grande_gnn.engine.models import MODELS
 from grande_gnn.graph.kinds import public_graphs
 
@@ -56,7 +57,7 @@ def chain(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 graph_options = chain(
     click.option(
-        "--graph", type=click.Choice(public_graphs()), default="reciprocal", show_default=True,
+        "--graph", type=ChoiceOf(public_graphs), default="reciprocal", show_default=True,
         help="How samples are connected.",
     ),
     click.option(
@@ -64,7 +65,7 @@ graph_options = chain(
         help="Entries of each ranked list that are used, the sample itself included.",
     ),
     click.option(
-        "--normalize", type=click.Choice(NORMALIZATIONS), default="none", show_default=True,
+        "--normalize", type=ChoiceOf(lambda: NORMALIZATIONS), default="none", show_default=True,
         help="How features are normalized first.",
     ),
 )  # fmt: skip
@@ -103,7 +104,7 @@ def graph_from_files(
 
 
 model_options = chain(
-    click.option("--model", type=click.Choice(list(MODELS)), default="appnp", show_default=True),
+    click.option("--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True),
     click.option(
         "--hidden", type=click.IntRange(min=0), default=256, show_default=True,
         help="Neurons of APPNP's hidden layer; 0 for one linear layer.",

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import FileFormatError
-from grande_gnn.graph import Neighbors
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.csv_file import read_csv, write_csv
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
 
 if TYPE_CHECKING:  # a labelling can be read and shown without torch
     from grande_gnn.classifier.estimator import GrandeClassifier
+    from grande_gnn.graph import Neighbors
 
 __all__ = ["COLUMNS", "Labelling", "Suspicion", "Thumbnails", "read_predictions", "write_predictions"]
 

@@ -1,5 +1,7 @@
 """One registry of models, each an object that says what it makes of the common settings."""
 
+import inspect
+
 import pytest
 import torch
 
@@ -9,17 +11,29 @@ from grande_gnn.errors import InvalidInputError
 
 
 def test_the_authors_two_models():
-    assert list(MODELS) == ["appnp", "sgc"]
-    appnp, sgc = MODELS.values()
+    appnp, sgc = models = [model for model in MODELS.values() if model.is_diffusion]
+    assert models == [MODELS["appnp"], MODELS["sgc"]]
     assert (appnp.title, sgc.title) == ("APPNP", "SGC")
     assert (appnp.hops(None), sgc.hops(None)) == (10, 2)
     assert (appnp.hops(0), sgc.hops(0)) == (0, 0)
     assert (appnp.teleport(0.3), sgc.teleport(0.3)) == (0.3, 0.0)
     assert (appnp.drop(0.3), sgc.drop(0.3)) == (0.3, 0.0)
     assert (appnp.width(64), appnp.width(None), sgc.width(64)) == (64, None, None)
-    for model in MODELS.values():
-        assert model.is_diffusion
+
+
+def test_every_model_has_a_name_a_title_and_a_line_for_help():
+    assert list(MODELS) == ["appnp", "sgc", "gcn", "gprgnn", "gat", "sage"]
+    for name, model in MODELS.items():
+        assert model.name == name
+        assert model.title.lower().replace("-", "").replace("graph", "") == name
         assert model.summary
+
+
+def test_networks_of_the_package_are_imported_when_they_are_needed():
+    build = MODELS["gcn"].build
+    assert list(inspect.signature(build).parameters) == ["n_features", "n_classes", "hidden", "dropout"]
+    assert isinstance(build(5, 3, hidden=2), build.load())
+    # that reading their names imports no torch is held by tests/test_architecture.py
 
 
 def test_only_sgc_diffuses_the_features_before_the_training():
@@ -47,9 +61,9 @@ def test_names_objects_and_modules():
     assert as_model(instance) == PlainModel("Linear", instance)
 
 
-@pytest.mark.parametrize("name", ["gcn", "", None, 3])
+@pytest.mark.parametrize("name", ["gin", "", None, 3])
 def test_refuses_what_is_no_model(name):
-    with pytest.raises(InvalidInputError, match=r"model must be one of appnp, sgc; got "):
+    with pytest.raises(InvalidInputError, match=r"model must be one of appnp, sgc, gcn, .*; got "):
         as_model(name)
 
 

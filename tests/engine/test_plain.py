@@ -345,3 +345,27 @@ def test_a_module_on_the_gpu_agrees_with_the_cpu(problem):
     assert torch.equal(before, torch.cuda.get_rng_state())
     for cpu, gpu in zip(run(problem, replicas, settings), there, strict=True):
         assert np.abs(cpu.logits - gpu.logits).max() < 1e-2 * np.abs(cpu.logits).max()
+
+
+# -- weight decay ---------------------------------------------------------------------------------------
+
+
+class Unused(nn.Module):
+    """Two parameters that no output depends on, so that only weight decay moves them."""
+
+    undecayed = ("kept",)
+
+    def __init__(self, n_features, n_classes):
+        super().__init__()
+        self.linear = nn.Linear(n_features, n_classes)
+        self.kept, self.decayed = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
+
+    def forward(self, X, graph, degree):
+        return self.linear(X)
+
+
+def test_a_module_says_which_parameters_take_no_weight_decay(problem):
+    settings = replace(CPU, weight_decay=0.1, epochs=20)
+    (outcome,) = run(problem, [Replica(problem.labels)], replace(settings, model=Unused))
+    assert (outcome.parameters["kept"] == 1).all()
+    assert (outcome.parameters["decayed"] < 0.9).all()

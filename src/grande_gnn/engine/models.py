@@ -4,15 +4,18 @@
     SGC    Z = Â^K (X W + b); with a degree that ignores the output Z = Â^K X W + b     K = 2
 
 Both belong to one family, *diffusion models*: a head, a degree from the head's output, K linear hops; the engine has fast
-passes for it (``cpu/``, ``cuda/``). Any other network is a :class:`PlainModel`, trained by autograd (``plain.py``).
+passes for it (``cpu/``, ``cuda/``). Any other network is a :class:`PlainModel`, trained by autograd (``plain.py``); those
+of the package are in ``gnns/``.
 
 Importing this module does not import torch.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -120,7 +123,46 @@ class PlainModel(Model):
         return module_shapes(self, d, hidden, c)
 
 
-MODELS: dict[str, Model] = {model.name: model for model in (APPNP(), SGC())}
+@dataclass(frozen=True)
+class InPackage:
+    """A module class of ``engine/gnns/`` that is imported when it is first needed, because it needs torch."""
+
+    module: str
+    name: str
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.load()(*args, **options)
+
+    def load(self) -> Any:
+        """The class itself."""
+        return getattr(import_module(f"grande_gnn.engine.gnns.{self.module}"), self.name)
+
+    @property
+    def __signature__(self) -> inspect.Signature:  # read by inspect.signature
+        return inspect.signature(self.load())
+
+
+MODELS: dict[str, Model] = {
+    model.name: model
+    for model in (
+        APPNP(),
+        SGC(),
+        PlainModel("gcn", InPackage("gcn", "GCN"), "GCN", "two graph convolutions"),
+        PlainModel(
+            "gprgnn",
+            InPackage("gprgnn", "GPRGNN"),
+            "GPR-GNN",
+            "two layers, then 10 hops with learned weights",
+        ),
+        PlainModel("gat", InPackage("gat", "GAT"), "GAT", "two layers of attention to the neighbors"),
+        PlainModel(
+            "sage",
+            InPackage("sage", "SAGE"),
+            "GraphSAGE",
+            "two layers: the sample and the mean of its neighbors",
+        ),
+    )
+}
 """The models by name, in the order in which they are offered."""
 
 

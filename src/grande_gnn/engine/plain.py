@@ -30,15 +30,17 @@ It is trained by the same loop as the built-in models, with the same replicas, s
 How a module is built for one training: a class or function is called with (n_features, n_classes), and by keyword with
 those of ``hidden``, ``n_hops``, ``alpha``, ``dropout``, ``replica`` and ``settings`` that are parameters of it; a module is
 copied and every part that has ``reset_parameters`` is reset. Initial weights depend on (seed, repetition, fold), dropout
-on (seed, repetition, epoch): torch's global generators are seeded for the moment and restored.
+on (seed, repetition, epoch): torch's global generators are seeded for the moment and restored. A module may name
+parameters that take no weight decay in an attribute ``undecayed``.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,7 @@ from grande_gnn.engine.initial import initial_weights
 from grande_gnn.engine.loss import LabelledRows
 from grande_gnn.engine.models import Model, PlainModel, as_model
 from grande_gnn.engine.replica import Replica, Settings
+from grande_gnn.engine.trainable import Optimizer
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 from grande_gnn.internal.device import resolve_device
@@ -149,9 +152,14 @@ class PlainTraining:
         self.labelled = LabelledRows([replica], X.device)
         self.epoch = 0
 
-    def optimizer(self, settings: Settings) -> Adam:
-        """Adam over all parameters."""
-        return Adam(self.parameters, settings)
+    def optimizer(self, settings: Settings) -> Optimizer:
+        """Adam over all parameters; those the module calls ``undecayed`` have no weight decay."""
+        names = set(getattr(self.module, "undecayed", ()))
+        without = [p for name, p in self.module.named_parameters() if name in names and p.requires_grad]
+        chosen = {id(p) for p in without}
+        rest = [p for p in self.parameters if id(p) not in chosen]
+        groups = [(rest, settings), (without, replace(settings, weight_decay=0.0))]
+        return _Together([Adam(parameters, with_decay) for parameters, with_decay in groups if parameters])
 
     def forward(self) -> Tensor:
         """Logits of the labelled rows in training mode."""
@@ -185,6 +193,17 @@ class PlainTraining:
     def _logits(self) -> Tensor:
         with _random_numbers(self.settings.seed, self.replica.repetition, self.epoch, 1):
             return _checked(self.module(self.X, self.graph, self.degree), len(self.X), self.n_classes)
+
+
+class _Together:
+    """Several optimizers as one."""
+
+    def __init__(self, parts: Sequence[Optimizer]) -> None:
+        self.parts = parts
+
+    def step(self) -> None:
+        for part in self.parts:
+            part.step()
 
 
 class AskedDegree(Degree):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grande_gnn.internal.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from grande_gnn.labelling.audit import AuditEstimate, audit_classes, audit_interval, audit_order
     from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
     from grande_gnn.labelling.label_options import LabelOptions
     from grande_gnn.labelling.result import Labelling, Suspicion
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccuracyEstimate",
+    "AuditEstimate",
     "Calibration",
     "LabelOptions",
     "Labelling",
@@ -23,6 +25,9 @@ __all__ = [
     "ReliabilityBin",
     "Step",
     "Suspicion",
+    "audit_classes",
+    "audit_interval",
+    "audit_order",
     "label_features",
     "label_images",
     "reuse",
@@ -31,6 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AuditEstimate": "audit", "audit_classes": "audit", "audit_interval": "audit", "audit_order": "audit",
     "AccuracyEstimate": "confidence", "Calibration": "confidence", "ReliabilityBin": "confidence",
     "LabelOptions": "label_options", "Labelling": "result", "Suspicion": "result",
     "Progress": "run", "Step": "run", "label_features": "run", "label_images": "run", "reuse": "run",

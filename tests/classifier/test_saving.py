@@ -136,7 +136,7 @@ def test_a_failed_exchange_puts_the_old_model_back(fitted, folder, monkeypatch):
     replace = os.replace
 
     def fail_for_the_new(source, target):
-        if target == folder / "model.json" and source.parent.name != "earlier":
+        if target == folder / "model.json" and source.parent.name != "old":
             raise OSError("no")
         replace(source, target)
 
@@ -155,7 +155,7 @@ def test_the_old_model_is_deleted_after_the_new_one_is_in_place(fitted, folder, 
         GrandeClassifier.load(folder)
         deleted.append(path)
 
-    monkeypatch.setattr("grande_gnn.internal.files.shutil.rmtree", rmtree)
+    monkeypatch.setattr("grande_gnn.internal.swap.shutil.rmtree", rmtree)
     fitted.save(folder, overwrite=True)
     assert deleted
 
@@ -168,9 +168,10 @@ def test_other_files_in_the_folder_stay(fitted, folder):
 
 
 def test_what_a_killed_process_left_is_overwritten(fitted, tmp_path):
-    (tmp_path / "model" / ".grande-x.part").mkdir(parents=True)
-    fitted.save(tmp_path / "model", overwrite=True)
+    (tmp_path / "model" / ".grande-abcd1234.part").mkdir(parents=True)
+    fitted.save(tmp_path / "model")
     GrandeClassifier.load(tmp_path / "model")
+    assert sorted(os.listdir(tmp_path / "model")) == ["model.json", "model.safetensors"]
 
 
 def test_a_link_to_a_model_stays(fitted, folder, tmp_path):

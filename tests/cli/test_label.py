@@ -163,14 +163,14 @@ def test_a_result_that_cannot_be_moved_is_kept_beside_the_earlier_one(photos, ru
     before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
 
     def fail_at_the_end(source, target):
-        if target == out / "predictions.csv" and source.parent.name != "earlier":
+        if target == out / "predictions.csv" and source.parent.name != "old":
             raise PermissionError("open in a spreadsheet")
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", fail_at_the_end)
     said = run(photos, "-o", out, *FAST, "--paper", "--overwrite", "--export", "label-studio", code=1)
     monkeypatch.undo()
-    (part,) = out.glob(".grande-*.part")
+    (part,) = out.glob("grande-kept-*")
     assert f"kept in {part}" in said
     assert said.strip().endswith("got open in a spreadsheet")
     assert (part / "predictions.csv").is_file()
@@ -194,13 +194,17 @@ def test_a_run_that_stops_leaves_no_result_and_the_next_goes_on(photos, run, tmp
     run(photos, *here, "--store", out / "store", code=1)
     assert os.listdir(out) == ["store"]
     monkeypatch.undo()
-    (out / ".grande-x.part").mkdir()  # as a killed run leaves it
+    part = out / ".grande-abcd1234.part"
+    part.mkdir()  # as a killed run leaves it
     run(photos, *here, "--store", out / "store")
+    assert not part.exists()
     assert len(rows_of(out / "predictions.csv")) == 36
-    (out / "predictions.csv").unlink()  # killed while the result was moved in
+    (part / "earlier").mkdir(parents=True)  # version 0.1, killed while it replaced the result
+    (out / "predictions.csv").rename(part / "earlier" / "predictions.csv")
     assert "--overwrite" in run(photos, *here, code=1)
     run(photos, *here, "--overwrite")
     assert len(rows_of(out / "predictions.csv")) == 36
+    assert (part / "earlier" / "predictions.csv").exists()
 
 
 def test_a_result_that_came_up_meanwhile_is_not_replaced(photos, run, tmp_path, monkeypatch):

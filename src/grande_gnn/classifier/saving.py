@@ -24,6 +24,7 @@ from grande_gnn.engine.models import MODELS, as_model
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
 from grande_gnn.graph import Graph, Neighbors
 from grande_gnn.internal.files import is_unfinished, write_folder
+from grande_gnn.internal.swap import recover
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -39,9 +40,11 @@ def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool
     from safetensors.numpy import save_file
 
     target, rest = Path(folder), _rest(clf)
-    if target.exists() and not overwrite:
+    recover(target)
+    is_taken = target.exists() and not (target.is_dir() and not any(target.iterdir()))
+    if is_taken and not overwrite:
         raise OutputExistsError(f"the model folder exists: name another or pass overwrite=True; got {target}")
-    if target.exists() and not _is_ours(target):
+    if is_taken and not _is_ours(target):
         raise OutputExistsError(f"what exists is not a saved model, so it is not overwritten; got {target}")
 
     def fill(part: Path) -> None:
@@ -102,6 +105,7 @@ def load_classifier(cls: type, folder: str | os.PathLike[str], model: Any = None
     from safetensors.numpy import load_file
 
     source = Path(folder)
+    recover(source)
     try:
         rest = json.loads((source / _REST).read_text(encoding="utf-8"))
         arrays = load_file(source / _ARRAYS)

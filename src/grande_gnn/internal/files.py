@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
+from grande_gnn.internal.abandoned import is_unfinished, remove_abandoned, temporary_file, temporary_folder
+from grande_gnn.internal.swap import discard, new_entries, recover, swap_in
 
 __all__ = ["check_output", "is_unfinished", "naming", "read_npz", "write_atomically", "write_folder"]
 
@@ -69,30 +69,25 @@ def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
     """Let ``write`` fill a temporary file in the target's folder, then move it into place.
 
-    A reader sees the old file or the new one, never a part; if ``write`` fails, the old file stays.
+    A reader sees the old file or the new one, never a part; if ``write`` fails, the old file stays. What killed
+    processes left of earlier attempts is deleted.
     """
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-_UNFINISHED = (".grande-", ".part")
-"""How the name of a folder begins and ends in which content is written before it is moved into place."""
-
-
-def is_unfinished(entry: Path) -> bool:
-    """Whether this is what a process that was killed in :func:`write_folder` left behind."""
-    return entry.name.startswith(_UNFINISHED[0]) and entry.name.endswith(_UNFINISHED[1])
+    if target.is_dir():
+        raise InvalidInputError(f"a file is written there, but it is a folder: name a file; got {path}")
+    remove_abandoned(target.parent, target)
+    with temporary_file(target) as (handle, temporary):
+        try:
+            with os.fdopen(os.dup(handle), "wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
 
 
 def write_folder(
@@ -103,11 +98,11 @@ def write_folder(
     overwrite: bool = False,
     keep_unmoved: bool = False,
 ) -> None:
-    """Write several files that belong together into a folder: all of them, or nothing.
+    """Write several files that belong together into a folder: all of them, or nothing, also after a kill.
 
     They are written into a temporary folder inside, because a link, a mounted volume or the working folder can be
-    neither replaced nor always written next to. Then earlier entries are moved out and the new ones in; if that fails,
-    everything is moved back. Other files in the folder are not touched.
+    neither replaced nor always written next to. Then they take the place of earlier entries in one step
+    (:mod:`~grande_gnn.internal.swap`). Other files in the folder are not touched.
 
     Parameters
     ----------
@@ -116,59 +111,42 @@ def write_folder(
     entries : all names that such a folder may hold. The first marks complete content: it is removed first and put in
         place last.
     overwrite : replace entries that exist.
-    keep_unmoved : keep the new entries in the temporary folder, and say where, if they could not be moved.
+    keep_unmoved : keep the new entries in a folder of their own, and say where, if they could not be moved.
     """
     whole = Path(folder).resolve()
-    with _temporary_folder(whole) as part:
-        fill(part)
-    try:
-        _move_in(part, whole, entries, overwrite)
-    except OSError as error:
-        if not keep_unmoved:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
-        raise GrandeError(
-            f"the results could not be moved to {folder}: they are kept in {part}, move them yourself; got {error}"
-        ) from error
-    shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
-def _temporary_folder(whole: Path) -> Iterator[Path]:
-    """A new folder inside ``whole``, deleted if it is not filled."""
     is_new = not whole.exists()
     whole.mkdir(exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=_UNFINISHED[0], suffix=_UNFINISHED[1], dir=whole))
-    try:
-        yield part
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        if is_new:
-            with suppress(OSError):  # somebody else may have put something there
-                whole.rmdir()
-        raise
+    recover(whole)
+    with temporary_folder(whole) as part:
+        try:
+            new_entries(part).mkdir()
+            fill(new_entries(part))
+        except BaseException:
+            discard(part)
+            if is_new:
+                with suppress(OSError):  # somebody else may have put something there
+                    whole.rmdir()
+            raise
+        try:
+            swap_in(part, whole, entries, overwrite)
+        except OSError as error:
+            if keep_unmoved:
+                kept = _kept(part)
+                raise GrandeError(
+                    f"the results could not be moved to {folder}: they are kept in {kept}, move them yourself; got {error}"
+                ) from error
+            raise
+        finally:
+            discard(part)
 
 
-def _move_in(part: Path, whole: Path, entries: Sequence[str], overwrite: bool) -> None:
-    """Put the entries in ``part`` in the place of earlier ones, or change nothing."""
-    mark = entries[0]
-    new = sorted(os.listdir(part), key=lambda name: name == mark)
-    old = [name for name in entries if os.path.lexists(whole / name)]
-    if old and not overwrite:
-        raise FileExistsError(f"{old[0]}, which was not there before")
-    earlier = part / "earlier"
-    earlier.mkdir()
-    moves = [(whole / name, earlier / name) for name in old] + [(part / name, whole / name) for name in new]
-    done: list[tuple[Path, Path]] = []
+def _kept(part: Path) -> Path:
+    """Move the new entries out of the temporary folder, which the next run would delete."""
+    kept = part.with_name(f"grande-kept-{part.name[8:16]}")
     try:
-        for source, target in moves:
-            os.replace(source, target)
-            done.append((source, target))
-    except BaseException:
-        for source, target in reversed(done):
-            with suppress(OSError):  # what cannot be moved back is in one of the two folders
-                os.replace(target, source)
-        raise
+        return new_entries(part).rename(kept)
+    except OSError:
+        return new_entries(part)
 
 
 def _umask() -> int:

@@ -23,6 +23,7 @@ from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsEr
 from grande_gnn.images import Problem, read_thumbnail, write_problems
 from grande_gnn.internal.csv_file import read_csv
 from grande_gnn.internal.files import check_output, is_unfinished, write_folder
+from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
 from grande_gnn.labelling.exports import EXPORTS, check_copies
@@ -111,6 +112,7 @@ def check_destination(
                 f"the results would replace what --{option.replace('_', '-')} names: name another folder with -o; "
                 f"got {place}"
             )
+    recover(whole)
     entries = list(whole.iterdir()) if whole.is_dir() else []
     is_free = whole.is_dir() and all(
         is_unfinished(entry) or ("store" in named and _holds(entry, named["store"])) for entry in entries

@@ -145,9 +145,11 @@ class Labelling:
         Confidences have the four decimals of ``predictions.csv``. Folders of version 0.1 hold neither the accuracy
         estimate nor the place of the images, so these are None there.
         """
+        from grande_gnn.internal.swap import settled
         from grande_gnn.labelling.folder import load_labelling
 
-        return load_labelling(Path(folder))
+        with settled(Path(folder)):
+            return load_labelling(Path(folder))
 
     def corrected(self, corrections: Mapping[str, str]) -> Labelling:
         """Label again with some given labels changed: ``{file: label}``, ``""`` to withdraw a label.

@@ -27,6 +27,7 @@ from grande_gnn.images import (
     find_images,
     load_extractor,
 )
+from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_features
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.confidence import Calibration
@@ -158,6 +159,7 @@ def reuse(
     tell = progress or _silent
     found = _find(images, options, tell)
     _check_out(out, options, found.root, Path(earlier))
+    recover(Path(earlier))
     settings = read_settings(Path(earlier))
     if settings.get("extractor") is None:
         raise InvalidInputError(

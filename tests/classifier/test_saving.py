@@ -1,5 +1,6 @@
 """A saved model is a folder that gives the same answers, whole or not there at all."""
 
+import hashlib
 import json
 import os
 
@@ -123,7 +124,7 @@ def test_a_failure_leaves_what_was_there(fitted, tmp_path, monkeypatch, overwrit
     def fail(*_, **__):
         raise OSError("disk full")
 
-    monkeypatch.setattr("grande_gnn.classifier.saving.json.dumps", fail)
+    monkeypatch.setattr("grande_gnn.classifier.model_folder.json.dumps", fail)
     with pytest.raises(OSError, match="disk full"):
         fitted.save(tmp_path / "model", overwrite=overwrite)
     monkeypatch.undo()
@@ -192,12 +193,24 @@ def test_an_unfitted_classifier_is_not_saved(tmp_path):
 
 
 def _edit_json(folder, change):
-    rest = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(change(rest)))
+    """Change the fields and give them a fitting checksum, as somebody would who means harm."""
+    rest = change(json.loads((folder / "model.json").read_text()))
+    _write_signed(folder, rest)
 
 
 def _edit_arrays(folder, change):
     save_file(change(load_file(folder / "model.safetensors")), folder / "model.safetensors")
+    _write_signed(folder, json.loads((folder / "model.json").read_text()))
+
+
+def _write_signed(folder, rest):
+    if "checksums" in rest:
+        del rest["checksums"]
+        spelled = json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()
+        arrays = (folder / "model.safetensors").read_bytes()
+        digests = {"model.json": spelled, "model.safetensors": arrays}
+        rest["checksums"] = {name: hashlib.sha256(data).hexdigest() for name, data in digests.items()}
+    (folder / "model.json").write_text(json.dumps(rest))
 
 
 def _set(folder, name, place, value):

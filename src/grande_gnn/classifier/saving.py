@@ -1,12 +1,11 @@
 """A fitted classifier as a folder: ``model.safetensors`` for arrays, ``model.json`` for the rest. Never pickle.
 
-The folder holds parameters and the registered names of model, degree and graph, but no code: nothing is imported
-because a file names it.
+:mod:`grande_gnn.classifier.model_folder` declares what the files may hold. The folder holds parameters and the
+registered names of model, degree and graph, but no code: nothing is imported because a file names it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,15 @@ import numpy as np
 import torch
 
 from grande_gnn import __version__
+from grande_gnn.classifier.model_folder import (
+    ARRAYS,
+    PARAMETER,
+    REST,
+    check_arrays,
+    class_array,
+    fill_model_folder,
+    read_model_folder,
+)
 from grande_gnn.classifier.normalizer import Normalizer
 from grande_gnn.classifier.preparation import Choice
 from grande_gnn.classifier.problem import LearningProblem
@@ -28,17 +36,9 @@ from grande_gnn.internal.swap import recover
 
 __all__ = ["load_classifier", "save_classifier"]
 
-FORMAT = 2
-"""1: version 0.1, without ranked lists. 2: the ranked lists are kept, and a model may be the user's own."""
-
-_ARRAYS, _REST = "model.safetensors", "model.json"
-_PARAMETER = "parameter."
-
 
 def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write the files of the model into the folder, so that it holds the old model or the new one, as a whole."""
-    from safetensors.numpy import save_file
-
     target, rest = Path(folder), _rest(clf)
     recover(target)
     is_taken = target.exists() and not (target.is_dir() and not any(target.iterdir()))
@@ -46,18 +46,16 @@ def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool
         raise OutputExistsError(f"the model folder exists: name another or pass overwrite=True; got {target}")
     if is_taken and not _is_ours(target):
         raise OutputExistsError(f"what exists is not a saved model, so it is not overwritten; got {target}")
-
-    def fill(part: Path) -> None:
-        save_file({name: np.ascontiguousarray(a) for name, a in _arrays(clf).items()}, part / _ARRAYS)
-        (part / _REST).write_text(json.dumps(rest, indent=1), encoding="utf-8")
-
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
-    write_folder(target, fill, (_REST, _ARRAYS), overwrite=overwrite)
+    arrays = _arrays(clf)
+    write_folder(
+        target, lambda part: fill_model_folder(part, rest, arrays), (REST, ARRAYS), overwrite=overwrite
+    )
 
 
 def _is_ours(target: Path) -> bool:
     """Whether the folder holds a model, or what a process that was killed while it wrote one left behind."""
-    return (target / _REST).is_file() or (target.is_dir() and any(map(is_unfinished, target.iterdir())))
+    return (target / REST).is_file() or (target.is_dir() and any(map(is_unfinished, target.iterdir())))
 
 
 def _arrays(clf: Any) -> dict[str, np.ndarray]:
@@ -68,7 +66,7 @@ def _arrays(clf: Any) -> dict[str, np.ndarray]:
     }  # fmt: skip
     if clf.neighbors_.length:  # with a ready graph there may have been no search
         arrays["neighbors.lists"] = clf.neighbors_.lists(clf.neighbors_.length)
-    return arrays | {f"{_PARAMETER}{name}": array for name, array in clf.parameters_.items()}
+    return arrays | {f"{PARAMETER}{name}": array for name, array in clf.parameters_.items()}
 
 
 def _rest(clf: Any) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def _rest(clf: Any) -> dict[str, Any]:
     parameters |= _degree_by_name(clf)
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
     return {
-        "format": FORMAT, "version": __version__, "parameters": plain, "choice": asdict(clf.choice_),
+        "version": __version__, "parameters": plain, "choice": asdict(clf.choice_),
         "classes": clf.classes_.tolist(), "classes_dtype": clf.classes_.dtype.str,
         "normalizer_length": clf.normalizer_.length,
         "feature_names": clf.feature_names_in_.tolist() if hasattr(clf, "feature_names_in_") else None,
@@ -101,25 +99,17 @@ def _degree_by_name(clf: Any) -> dict[str, Any]:
 
 def load_classifier(cls: type, folder: str | os.PathLike[str], model: Any = None) -> Any:
     """Rebuild the classifier that was saved in ``folder``; ``model`` is the class of a model of the user's own."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     source = Path(folder)
     recover(source)
     try:
-        rest = json.loads((source / _REST).read_text(encoding="utf-8"))
-        arrays = load_file(source / _ARRAYS)
-        if rest["format"] > FORMAT:
-            raise FileFormatError(
-                f"{source} was written by a newer version ({rest['version']}): upgrade grande-gnn; got {__version__}"
-            )
+        rest, arrays = read_model_folder(source)
         _check_model(rest["parameters"]["model"], model, source)
         return _rebuilt(cls, rest, arrays, model)
     except FileNotFoundError:
         raise FileFormatError(
-            f"no model folder: {_ARRAYS} and {_REST} are expected in it; got {source}"
+            f"no model folder: {ARRAYS} and {REST} are expected in it; got {source}"
         ) from None
-    except (OSError, KeyError, IndexError, TypeError, ValueError, SafetensorError) as error:
+    except (OSError, KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(
@@ -139,7 +129,10 @@ def _check_model(name: str, model: Any, source: Path) -> None:
 def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], model: Any) -> Any:
     clf = cls(**(rest["parameters"] | ({} if model is None else {"model": model})))
     clf.device = _device_here(str(clf.device))
-    clf.classes_ = np.array(rest["classes"], dtype=np.dtype(rest["classes_dtype"]))
+    clf.classes_ = class_array(rest)
+    settings = clf.settings()  # refuses parameters that no fit accepts
+    d = arrays["features"].shape[-1]
+    check_arrays(arrays, len(clf.classes_), settings.kind.parameter_shapes(d, clf.hidden, len(clf.classes_)))
     if rest["feature_names"] is not None:
         clf.feature_names_in_ = np.array(rest["feature_names"], dtype=object)
     clf.features_ = arrays["features"]
@@ -148,12 +141,10 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
     clf.graph_ = Graph(arrays["graph.indptr"], arrays["graph.indices"])
     clf.normalizer_ = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
     clf.choice_, clf.selection_ = Choice(**rest["choice"]), None
-    clf.parameters_ = {k.removeprefix(_PARAMETER): v for k, v in arrays.items() if k.startswith(_PARAMETER)}
-    _check_shapes(clf)
+    clf.parameters_ = {k.removeprefix(PARAMETER): v for k, v in arrays.items() if k.startswith(PARAMETER)}
     inputs = clf.normalizer_.transform(clf.features_)
-    lists = arrays.get(
-        "neighbors.lists"
-    )  # version 0.1 did not keep them: they are searched when they are needed
+    # Version 0.1 did not keep the lists: they are searched when they are needed.
+    lists = arrays.get("neighbors.lists")
     clf.neighbors_ = (
         Neighbors(inputs, device=clf.device)
         if lists is None
@@ -161,7 +152,7 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
     )
     clf.problem_ = LearningProblem(
         clf.neighbors_.features, clf.graph_, len(clf.classes_), as_degree(clf.degree, float(clf.choice_.sigma)),
-        clf.settings(), clf.hidden,
+        settings, clf.hidden,
     )  # fmt: skip
     clf.n_features_in_ = clf.features_.shape[1]
     clf.transduction_ = clf.classes_[clf.label_distributions_.argmax(axis=1)]
@@ -172,39 +163,3 @@ def _device_here(saved: str) -> str:
     """``"auto"`` for a GPU that this machine does not have: a model can be used on other machines too."""
     kind, _, number = saved.partition(":")
     return "auto" if kind == "cuda" and int(number or 0) >= torch.cuda.device_count() else saved
-
-
-def _check_shapes(clf: Any) -> None:
-    """Refuse arrays that do not belong together."""
-    (n, d), c, graph = clf.features_.shape, len(clf.classes_), clf.graph_
-    kind, parameters = as_model(clf.model), clf.parameters_
-    shapes = {name: array.shape for name, array in parameters.items()}
-    if not (
-        shapes == kind.parameter_shapes(d, clf.hidden, c)
-        and clf.label_distributions_.shape == (n, c)
-        and clf.degree_.shape == clf.reached_.shape == (n,)
-        and clf.normalizer_.center.shape == (d,)
-        and _is_graph(graph, n)
-    ):
-        raise ValueError("arrays whose shapes do not fit each other")
-    distributions = clf.label_distributions_
-    numbers = (clf.features_, clf.normalizer_.center, clf.degree_, distributions, *parameters.values())
-    if not all(np.isfinite(array).all() for array in numbers) or clf.degree_.min() <= 0:
-        raise ValueError("numbers that no training gives: NaN, infinity, or a degree that is not positive")
-    if distributions.min() < 0 or not np.allclose(distributions.sum(axis=1), 1):
-        raise ValueError("probabilities that do not sum to one")
-
-
-def _is_graph(graph: Graph, n: int) -> bool:
-    """Whether the arrays are the rows of a graph of n nodes; compiled code uses them as addresses without a check."""
-    pointers, indices = graph.indptr, graph.indices
-    return bool(
-        pointers.shape == (n + 1,)
-        and indices.ndim == 1
-        and pointers.dtype.kind == indices.dtype.kind == "i"
-        and pointers[0] == 0
-        and pointers[-1] == len(indices)
-        and (np.diff(pointers) > 0).all()  # each node is its own neighbor
-        and indices.min() >= 0
-        and indices.max() < n
-    )

@@ -51,7 +51,10 @@ __all__ = [
 FORMAT = 3
 """1: version 0.1, without ranked lists. 2: the ranked lists are kept, and a model may be the user's own. 3: checksums."""
 
-ARRAYS, REST = "model.safetensors", "model.json"
+ARRAYS = "model.safetensors"
+"""The file of the arrays."""
+REST = "model.json"
+"""The file of everything else; while it is missing, the folder holds no model."""
 PARAMETER = "parameter."
 """How the names of trained parameters begin among the arrays."""
 

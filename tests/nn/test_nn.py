@@ -10,15 +10,15 @@ import torch.nn.functional as F
 
 pytest.importorskip("torch_geometric", reason="needs the extra pyg")
 
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
 from torch_geometric.nn import APPNP, Sequential, SGConv
 from torch_geometric.utils import to_dense_adj, to_undirected
 
 from grande_gnn.degree import grande_degree
 from grande_gnn.errors import InvalidInputError, MissingDependencyError
-from grande_gnn.graph import Graph, reciprocal_knn_graph
+from grande_gnn.graph import Graph
 from grande_gnn.nn import GrandeAPPNP, GrandeNorm, GrandeSGConv, ReciprocalKNNGraph
-from grande_gnn.propagation import appnp, grande_norm, sgc
+from grande_gnn.propagation import appnp, sgc
 
 N, D, C = 25, 6, 4
 
@@ -112,23 +112,6 @@ def test_layers_agree_with_the_pure_functions_in_float32():
         assert_equal((ours, *gradients(ours, x)), (theirs, *gradients(theirs, x)), 1e-6)
 
 
-def test_norm_agrees_with_grande_norm_edge_by_edge():
-    edges, h = undirected(), features()
-    index, weight = GrandeNorm(sigma=0.3)(h, edges)
-    graph = as_graph(edges)
-    q, i = graph.edges()
-    order = (index[0] * N + index[1]).argsort()
-    assert torch.equal(index[:, order], torch.stack((q, i)))
-    torch.testing.assert_close(weight[order], grande_norm(h, graph, 0.3))
-
-
-def test_large_sigma_makes_every_penalty_one():
-    edges = undirected()
-    index, weight = GrandeNorm(sigma=1e12)(features(), edges)
-    delta = torch.bincount(index[0]) + 1.0
-    torch.testing.assert_close(weight, (delta[index[0]] * delta[index[1]]).rsqrt().double())
-
-
 @pytest.mark.parametrize("sigma", [1e-30, 1e-3])
 def test_tiny_sigma_stays_finite(sigma):
     x = features(dtype=torch.float32).requires_grad_()
@@ -173,25 +156,6 @@ def test_there_is_one_self_loop_a_node_whatever_was_given():
     torch.testing.assert_close(conv(x, torch.cat((edges, loops), 1)), conv(x, edges))
     index, _ = GrandeNorm()(x, torch.cat((loops, edges), 1))
     assert (index[0] == index[1]).sum() == N
-
-
-def test_weights_scale_entries_and_leave_the_degree_alone():
-    x, edges = features(), undirected()
-    loops = torch.arange(N).repeat(2, 1)
-    weight = torch.rand(edges.size(1) + N, generator=generator(5), dtype=x.dtype)
-    index, plain = GrandeNorm()(x, torch.cat((edges, loops), 1))
-    same, weighted = GrandeNorm()(x, torch.cat((edges, loops), 1), weight)
-    assert torch.equal(index, same)
-    torch.testing.assert_close(weighted, plain * weight)
-
-
-def test_a_repeated_edge_is_a_repeated_neighbor():
-    # Two nodes a distance 1 apart: |N(0)| = 3, s(0) = (1 + 2e^(1/σ))/3, as if a third node lay on node 1.
-    h = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-    _, weight = GrandeNorm(sigma=1.0)(h, torch.tensor([[0, 0, 1], [1, 1, 0]]))
-    e = np.e
-    expected = 1 / np.sqrt((3 + (1 + 2 * e) / 3) * (2 + (1 + e) / 2))
-    assert weight[:3].tolist() == pytest.approx([expected] * 3)
 
 
 def test_on_a_directed_graph_the_neighbors_are_those_pointed_to():
@@ -267,25 +231,6 @@ def test_half_precision_stays_near(dtype):
     assert gradients(out, half)[0].isfinite().all()  # the largest penalty, e²⁰, is no float16
 
 
-class TestDropout:
-    def test_each_hop_drops_from_the_whole(self):
-        """An isolated node keeps (0.5/0.5)ᴷ of itself or nothing; P(kept) = ½ a hop, not ½, ¼, ⅛ …"""
-        torch.manual_seed(0)
-        n, K = 20_000, 4
-        layer = GrandeAPPNP(K, alpha=0.0, dropout=0.5)
-        out = layer(torch.ones(n, 1), torch.empty(2, 0, dtype=torch.long))
-        assert set(out.round(decimals=5).unique().tolist()) == {
-            0.0,
-            1.0,
-        }  # weight ½ doubled by inverted dropout
-        assert out.mean().item() == pytest.approx(0.5**K, abs=5 * np.sqrt(0.5**K / n))  # compounding: 2⁻¹⁰
-
-    def test_none_in_evaluation(self):
-        x, edges = features(), undirected()
-        layer = GrandeAPPNP(dropout=0.9).eval()
-        torch.testing.assert_close(layer(x, edges), GrandeAPPNP()(x, edges))
-
-
 class TestDropIn:
     def test_parameters_are_those_of_sgconv(self):
         conv = GrandeSGConv(D, C)
@@ -294,7 +239,9 @@ class TestDropIn:
         assert not GrandeAPPNP().state_dict()
 
     def test_only_the_degree_differs_from_pyg(self, monkeypatch):
-        monkeypatch.setattr("grande_gnn.nn.grande_degree", lambda h, graph, sigma, detach: graph.degree.to(h))
+        monkeypatch.setattr(
+            "grande_gnn.nn.norm.grande_degree", lambda h, graph, sigma, detach: graph.degree.to(h)
+        )
         x, edges = features(), undirected()
         theirs = SGConv(D, C, K=2, bias=False).double()
         ours = GrandeSGConv(D, C, bias=False).double()
@@ -351,39 +298,6 @@ class TestDropIn:
         accuracy = (model(data.x, data.edge_index).argmax(1) == data.y)[~train].double().mean()
         assert losses[-1] < 0.5 * losses[0]
         assert accuracy > 0.95
-
-
-class TestReciprocalKNNGraph:
-    def test_edges_are_those_of_the_package_without_loops(self):
-        x = features(60)
-        graph = reciprocal_knn_graph(x.numpy(), 8)
-        edges = torch.stack(graph.edges())
-        assert torch.equal(ReciprocalKNNGraph(8, loop=True)(Data(x=x)).edge_index, edges)
-        assert torch.equal(ReciprocalKNNGraph(8)(Data(x=x)).edge_index, edges[:, edges[0] != edges[1]])
-
-    def test_k_counts_the_sample_itself(self):
-        x = features(30)
-        assert ReciprocalKNNGraph(1)(Data(x=x)).edge_index.shape == (2, 0)
-        degree = torch.bincount(ReciprocalKNNGraph(5)(Data(x=x)).edge_index[0])
-        assert degree.max() <= 4
-
-    def test_another_attribute(self):
-        data = Data(x=features(), pos=features(d=2, seed=8))
-        by_pos = ReciprocalKNNGraph(6, attr="pos")(data).edge_index
-        assert torch.equal(by_pos, ReciprocalKNNGraph(6)(Data(x=data.pos)).edge_index)
-
-    def test_a_batch_is_joined_graph_by_graph(self):
-        parts = [Data(x=features(20, seed=s)) for s in (0, 1)]
-        whole = ReciprocalKNNGraph(5)(Batch.from_data_list(parts)).edge_index
-        alone = Batch.from_data_list([ReciprocalKNNGraph(5)(part) for part in parts]).edge_index
-        assert torch.equal(whole, alone)
-
-    def test_what_described_the_old_edges_goes_and_the_input_stays(self):
-        data = Data(x=features(), edge_index=undirected(), edge_weight=torch.ones(undirected().size(1)))
-        new = ReciprocalKNNGraph(6)(data)
-        assert "edge_weight" not in new
-        assert torch.equal(data.edge_index, undirected())
-        assert "edge_weight" in data
 
 
 EDGES, X = undirected(), features(dtype=torch.float32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -18,6 +17,9 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from grande_gnn.classifier.context import matching_rows, with_context
+from grande_gnn.classifier.copies import find_copies
+from grande_gnn.classifier.halves import Halves, train_halves
 from grande_gnn.classifier.new_samples import attach, logits_of_new
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
@@ -86,6 +88,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     problem_ : inputs, graph, degree and settings, to train on other labels.
     choice_ : graph, n_neighbors, normalize and sigma as used.
     selection_ : how the choice was made, with held-out predictions; ``None`` when nothing was ``"auto"``.
+    halves_ : what trainings from two disjoint halves of the labels say (:class:`~grande_gnn.classifier.halves.Halves`);
+        ``None`` when nothing was ``"auto"`` (:meth:`train_halves` makes them) or there are too few labels for two halves.
 
     Examples
     --------
@@ -157,7 +161,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         wanted = self._wanted(graph)
         X_array = self._checked(X, reset=True)
         codes, self.classes_ = self._checked_labels(y, len(X_array))
-        self.features_, codes = self._with_context(X_array, codes)
+        self.features_, codes = with_context(X_array, codes, self.context)
         preparation = Preparation(
             self.features_, len(self.classes_), settings, self.hidden, self.degree, graph
         )
@@ -166,7 +170,9 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         self.normalizer_ = preparation.normalizer(self.choice_)
         self.neighbors_ = preparation.neighbors(self.choice_)
         self.problem_ = preparation.problem(self.choice_)
-        return self._train(codes)
+        self._train(codes)
+        self.halves_ = None if self.selection_ is None else self.train_halves(codes)
+        return self
 
     def refit(self, y: ArrayLike) -> Self:
         """A new classifier, trained on other labels of the same samples: one label per row of ``features_``.
@@ -179,8 +185,25 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = other._checked_labels(y, len(self.features_))
         other.problem_ = replace(self.problem_, n_classes=len(other.classes_))
-        other.selection_ = None
+        other.selection_ = other.halves_ = None
         return other._train(codes)
+
+    def train_halves(self, codes: NDArray[np.int64]) -> Halves | None:
+        """Train on two disjoint halves of labels of the fitted samples, with this classifier's settings.
+
+        Parameters
+        ----------
+        codes : for each row of ``features_`` the place of its label in ``classes_``, −1 where it has none.
+
+        Returns ``None`` if fewer than two classes are labelled, or all labelled samples are copies of each other.
+        """
+        check_is_fitted(self)
+        return train_halves(self.problem_, codes, self.copies_)
+
+    @property
+    def copies_(self) -> NDArray[np.int64]:
+        """A group number for each fitted sample: near-duplicates share one (``copies.py``)."""
+        return find_copies(self.neighbors_)
 
     def _train(self, codes: NDArray[np.int64]) -> Self:
         self.graph_ = self.problem_.graph
@@ -264,24 +287,6 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
             )
         return codes, classes
 
-    def _with_context(
-        self, X: NDArray[np.float32], codes: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        if self.context is None:
-            return X, codes
-        more = check_features(self.context, name="context") + np.float32(0)
-        if more.shape[1] != X.shape[1]:
-            raise InvalidInputError(
-                f"context must have the features of X: {X.shape[1]} columns; got {more.shape[1]}"
-            )
-        left = Counter(row.tobytes() for row in X)  # a copy beyond those in X is a sample of its own
-        extra = []
-        for row in more:
-            extra.append(left[row.tobytes()] <= 0)
-            left[row.tobytes()] -= 1
-        more = more[extra]
-        return np.vstack([X, more]), np.concatenate([codes, np.full(len(more), -1)])
-
     # -- answers --------------------------------------------------------------------------------------
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -297,7 +302,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         """Class probabilities, and whether a label reaches the sample or, if it is new, any sample it attaches to."""
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
-        known = _matching_rows(rows, self.features_)
+        known = matching_rows(rows, self.features_)
         out, reached = self.label_distributions_[known], self.reached_[known]
         new = np.flatnonzero(known < 0)
         if len(new):
@@ -336,11 +341,3 @@ def _our_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise InvalidInputError(" ".join(str(error).split())) from None
-
-
-def _matching_rows(rows: NDArray[np.float32], among: NDArray[np.float32]) -> NDArray[np.int64]:
-    """For each row its first identical row ``among`` others, or −1."""
-    place: dict[bytes, int] = {}
-    for i, row in enumerate(among):
-        place.setdefault(row.tobytes(), i)
-    return np.array([place.get(row.tobytes(), -1) for row in rows], dtype=np.int64)

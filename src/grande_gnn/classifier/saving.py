@@ -140,7 +140,7 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
     clf.degree_, clf.reached_ = arrays["degree"], arrays["reached"]
     clf.graph_ = Graph(arrays["graph.indptr"], arrays["graph.indices"])
     clf.normalizer_ = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
-    clf.choice_, clf.selection_ = Choice(**rest["choice"]), None
+    clf.choice_, clf.selection_, clf.halves_ = Choice(**rest["choice"]), None, None
     clf.parameters_ = {k.removeprefix(PARAMETER): v for k, v in arrays.items() if k.startswith(PARAMETER)}
     inputs = clf.normalizer_.transform(clf.features_)
     # Version 0.1 did not keep the lists: they are searched when they are needed.

@@ -1,0 +1,46 @@
+"""Near-duplicates: the same picture saved twice, which has almost but not exactly the same features.
+
+Two samples are copies of each other if each is among the other's nearest neighbors and their distance is less than a
+quarter of two typical distances: of the median distance from a sample to its nearest neighbor, and of the distance to
+their own fifth neighbors. The first says that copies are rare exceptions in these data, the second that the two are not
+just members of a dense group.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from grande_gnn.graph import Neighbors
+
+__all__ = ["MUCH_NEARER", "find_copies"]
+
+MUCH_NEARER = 0.25
+"""The share of a typical distance below which two samples are copies: re-encoded pictures are far below it, different
+pictures of one thing above."""
+
+AMONG = 5
+"""A sample can have at most this many copies, because its neighbors beyond the fifth are not looked at."""
+
+
+def find_copies(neighbors: Neighbors) -> NDArray[np.int64]:
+    """A group number for each sample, the row of its first copy; a sample without copies is a group of its own.
+
+    >>> find_copies(Neighbors([[0.0], [1.0], [1.01], [2.0], [3.0], [4.0], [5.0]])).tolist()
+    [0, 1, 1, 3, 4, 5, 6]
+    """
+    n = len(neighbors)
+    near = min(AMONG, n - 1)
+    if near < 1:
+        return np.arange(n)
+    lists = neighbors.lists(near + 1)[:, 1:]
+    distances = np.stack([neighbors.distances(k) for k in range(2, near + 2)], axis=1)
+    crowd = distances[:, -1] if near == AMONG else np.full(n, np.inf)
+    limit = MUCH_NEARER * np.minimum(np.median(distances[:, 0]), crowd)
+    rows, places = np.nonzero(distances <= limit[:, None])
+    one_way = coo_matrix((np.ones(len(rows)), (rows, lists[rows, places])), shape=(n, n)).tocsr()
+    _, component = connected_components(one_way.multiply(one_way.T), directed=False)
+    _, first, which = np.unique(component, return_index=True, return_inverse=True)
+    return first[which]

@@ -1,0 +1,104 @@
+"""Two trainings from disjoint halves of the labels: each predicts the labels that the other was given.
+
+The labels of each class are divided between the halves as evenly as they can be. A class with one label is known to one
+half only; the other half never predicts it. Samples of one group (copies of one image) are always in the same half, so
+that no half has seen a copy of what it is asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from grande_gnn.classifier.held_out import HeldOut
+from grande_gnn.classifier.problem import LearningProblem
+
+__all__ = ["Halves", "split_halves", "train_halves", "without_unknown"]
+
+SMALLEST_PROBABILITY = 1e-12
+"""Stands for the probability 0 of a class that a half does not know, so that its logarithm is finite."""
+
+Mask = NDArray[np.bool_]
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """What trainings from two disjoint halves of the labels say about every sample."""
+
+    codes: NDArray[np.int64]
+    """The class code of every sample, −1 where it has no label."""
+    known: tuple[Mask, Mask]
+    """Which samples' labels each half was given; disjoint, and together all labelled samples."""
+    probabilities: tuple[Float, Float]
+    """Class probabilities of every sample by each half: n × classes, 0 for classes that the half does not know."""
+
+    def held_out(self) -> HeldOut:
+        """For each labelled sample the log-probabilities of the half that did not know its label."""
+        rows = np.flatnonzero(self.known[0] | self.known[1])
+        first = self.known[0][rows][:, None]
+        p = np.where(first, self.probabilities[1][rows], self.probabilities[0][rows])
+        return HeldOut(rows, self.codes[rows], np.log(np.maximum(p, SMALLEST_PROBABILITY)))
+
+    def answerable(self) -> Mask:
+        """For each row of :meth:`held_out` whether the half that was asked knows the row's class at all."""
+        rows = np.flatnonzero(self.known[0] | self.known[1])
+        first, second = (np.isin(self.codes[rows], self.codes[known]) for known in self.known)
+        return np.where(self.known[0][rows], second, first)
+
+
+def split_halves(codes: NDArray[np.int64], groups: NDArray[np.int64] | None = None) -> tuple[Mask, Mask]:
+    """Divide the labelled samples into two halves, each class as evenly as its groups allow.
+
+    Parameters
+    ----------
+    codes : the class code of every sample, −1 where it has no label.
+    groups : a group number for every sample; samples of one group stay together. None: each is a group of its own.
+
+    Examples
+    --------
+    >>> first, second = split_halves(np.array([0, 0, 1, 1, 1, -1]))
+    >>> np.bincount(np.array([0, 0, 1, 1, 1])[first[:5]]).tolist(), int(second.sum())
+    ([1, 2], 2)
+    """
+    labelled = np.flatnonzero(codes >= 0)
+    groups = np.arange(len(codes)) if groups is None else groups
+    in_second = np.zeros(len(codes), dtype=bool)
+    decided: dict[int, bool] = {}
+    sizes = np.zeros((2, codes.max() + 1))
+    mixed = np.random.default_rng(0).permutation(labelled)  # people often label side by side
+    for row in mixed[np.argsort(codes[mixed], kind="stable")]:
+        group, code = int(groups[row]), codes[row]
+        if group not in decided:
+            balance = sizes[0, code] - sizes[1, code] or sizes[0].sum() - sizes[1].sum()
+            decided[group] = bool(balance > 0)
+        in_second[row] = decided[group]
+        sizes[int(decided[group]), code] += 1
+    known = codes >= 0
+    return known & ~in_second, known & in_second
+
+
+def train_halves(
+    problem: LearningProblem, codes: NDArray[np.int64], groups: NDArray[np.int64] | None = None
+) -> Halves | None:
+    """Train on each half; ``None`` if fewer than two classes are labelled or all labelled samples are one group."""
+    known = split_halves(codes, groups)
+    if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
+        return None
+    outcomes = problem.train([np.where(half, codes, -1) for half in known], keep_models=True)
+    one, other = (
+        without_unknown(np.asarray(outcome.logits), np.unique(codes[half]))
+        for outcome, half in zip(outcomes, known, strict=True)
+    )
+    return Halves(codes, known, (one, other))
+
+
+def without_unknown(logits: NDArray[np.floating], known_classes: Iterable[int]) -> Float:
+    """Class probabilities from logits, 0 for all classes but the known ones."""
+    among = np.full(logits.shape[1], -np.inf)
+    among[list(known_classes)] = 0.0
+    return softmax(logits.astype(np.float64) + among, axis=1)

@@ -1,0 +1,32 @@
+"""Rows of a context are added unless they are there already; identical rows are found by their bytes."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.classifier.context import matching_rows, with_context
+from grande_gnn.errors import InvalidInputError
+
+X = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0]], dtype=np.float32)
+CODES = np.array([0, 1, -1])
+
+
+def test_without_a_context_nothing_changes():
+    rows, codes = with_context(X, CODES, None)
+    assert rows is X
+    assert codes is CODES
+
+
+def test_each_row_of_the_context_is_there_as_often_as_it_is_given():
+    context = [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [-0.0, 1.0], [5.0, 5.0]]
+    rows, codes = with_context(X, CODES, context)
+    np.testing.assert_array_equal(rows, [*X, [0, 1], [0, 1], [5, 5]])
+    assert codes.tolist() == [0, 1, -1, -1, -1, -1]
+
+
+def test_a_context_with_other_columns_is_refused():
+    with pytest.raises(InvalidInputError, match="2 columns; got 3"):
+        with_context(X, CODES, [[1.0, 2.0, 3.0]])
+
+
+def test_the_first_identical_row_is_found():
+    assert matching_rows(np.array([[2, 3], [0, 1], [9, 9]], dtype=np.float32), X).tolist() == [1, 0, -1]

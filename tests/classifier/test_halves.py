@@ -1,0 +1,117 @@
+"""Two halves of the labels: disjoint, even in every class, and each blind to what the other was given."""
+
+import numpy as np
+import pytest
+
+from grande_gnn import GrandeClassifier
+from grande_gnn.classifier.halves import Halves, split_halves, train_halves, without_unknown
+from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.degree import Grande
+from grande_gnn.engine import Settings
+from grande_gnn.graph import reciprocal_knn_graph
+
+
+@pytest.fixture
+def problem(three_blobs):
+    X, _, _ = three_blobs
+    return LearningProblem(
+        X, reciprocal_knn_graph(X, 10), 3, Grande(0.2), Settings(device="cpu", epochs=30), 8
+    )
+
+
+@pytest.mark.parametrize("counts", [(2, 2, 2), (1, 1, 1, 1), (1, 5, 8), (40, 1, 1, 3), (1, 1)])
+def test_halves_are_disjoint_complete_and_even_in_every_class(counts):
+    codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), np.full(7, -1)])
+    codes = np.random.default_rng(1).permutation(codes)
+    one, other = split_halves(codes)
+    assert not (one & other).any()
+    np.testing.assert_array_equal(one | other, codes >= 0)
+    for c, count in enumerate(counts):
+        assert sorted([np.sum(codes[one] == c), np.sum(codes[other] == c)]) == [count // 2, -(-count // 2)]
+    assert abs(int(one.sum()) - int(other.sum())) <= 1
+
+
+def test_single_labels_are_shared_out_between_the_halves():
+    one, other = split_halves(np.arange(10))
+    assert one.sum() == other.sum() == 5
+
+
+def test_copies_stay_together_even_with_different_labels():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 4, 60)
+    groups = np.arange(60) // 3 * 3
+    one, other = split_halves(codes, groups)
+    for group in np.unique(groups):
+        assert not (one[groups == group].any() and other[groups == group].any())
+    assert min(one.sum(), other.sum()) > 15
+
+
+def test_the_split_depends_on_nothing_but_the_labels():
+    codes = np.array([0, 1, 2, -1] * 5)
+    for a, b in zip(split_halves(codes), split_halves(codes.copy()), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_labels_in_series_are_mixed():
+    one, _ = split_halves(np.zeros(40, dtype=np.int64))
+    changes = np.count_nonzero(np.diff(one.astype(int)))
+    assert 8 < changes < 36  # neither two blocks nor strictly alternating
+
+
+def test_each_half_is_blind_to_the_other_halfs_labels(three_blobs, problem):
+    """Lies in one half change what that half says, and never what the other says about its rows."""
+    _, _, codes = three_blobs
+    honest = train_halves(problem, codes)
+    lies = codes.copy()
+    first = honest.known[0]
+    lies[first] = (lies[first] + 1) % 3
+    sets = [np.where(half, lies, -1) for half in honest.known]
+    lied = [without_unknown(outcome.logits, range(3)) for outcome in problem.train(sets, keep_models=True)]
+    np.testing.assert_allclose(honest.probabilities[1], lied[1], atol=1e-5)
+    assert not np.allclose(honest.probabilities[0], lied[0], atol=1e-2)
+
+
+def test_held_out_answers_come_from_the_half_that_did_not_know():
+    known = (np.array([True, False, False, True]), np.array([False, True, False, False]))
+    p = (np.full((4, 2), 0.5), np.array([[0.25, 0.75], [0.1, 0.9], [1.0, 0.0], [1.0, 0.0]]))
+    halves = Halves(np.array([0, 1, -1, 1]), known, p)
+    held_out = halves.held_out()
+    assert held_out.rows.tolist() == [0, 1, 3]
+    assert held_out.labels.tolist() == [0, 1, 1]
+    np.testing.assert_allclose(np.exp(held_out.logits), [[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]], atol=1e-9)
+    assert np.isfinite(held_out.logits).all()
+    assert halves.answerable().tolist() == [False, True, True]  # nobody else knows class 0
+
+
+def test_a_class_with_one_label_is_unknown_to_one_half(three_blobs, problem):
+    _, _, codes = three_blobs
+    codes[codes == 2] = -1
+    codes[2] = 2
+    halves = train_halves(problem, codes)
+    blind = [p[:, 2].max() == 0 for p in halves.probabilities]
+    assert sorted(blind) == [False, True]
+    for p in halves.probabilities:
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+    answerable = dict(zip(halves.held_out().rows.tolist(), halves.answerable(), strict=True))
+    assert not answerable.pop(2)
+    assert all(answerable.values())
+
+
+def test_there_are_no_halves_of_one_class_or_of_one_group(three_blobs, problem):
+    _, _, codes = three_blobs
+    assert train_halves(problem, np.where(codes > 0, -1, codes)) is None
+    two = np.where(np.arange(90) < 2, codes, -1)
+    assert train_halves(problem, two, np.zeros(90, dtype=np.int64)) is None
+    assert train_halves(problem, two) is not None
+
+
+def test_a_classifier_with_fixed_settings_trains_halves_on_request(three_blobs):
+    X, y, codes = three_blobs
+    clf = GrandeClassifier(n_neighbors=10, hidden=8, epochs=60, lr=0.02, device="cpu", random_state=0)
+    clf.fit(X, codes)
+    assert clf.halves_ is None
+    halves = clf.train_halves(codes)
+    unknown = codes < 0
+    for p in halves.probabilities:
+        assert np.mean(p.argmax(axis=1)[unknown] == y[unknown]) > 0.8
+    assert halves.held_out().hits.mean() > 0.8

@@ -38,6 +38,15 @@ def test_a_label_set_may_have_its_own_degree_fold_and_repetition(three_blobs, pr
     np.testing.assert_array_equal(outcome.logits, logits)
 
 
+def test_label_weights_reach_the_training(three_blobs, problem):
+    _, _, codes = three_blobs
+    weights = np.random.default_rng(0).uniform(0.1, 5, 90)
+    (outcome,) = problem.train([LabelSet(codes, weights=weights)], keep_models=True)
+    (logits,) = expected(problem, Replica(codes, Grande(0.5), 0, 0, 8, weights))
+    np.testing.assert_array_equal(outcome.logits, logits)
+    assert not np.allclose(logits, expected(problem, Replica(codes, Grande(0.5), 0, 0, 8))[0], atol=1e-2)
+
+
 def test_progress_counts_epochs_of_all_trainings_and_models_are_kept_only_on_request(three_blobs, problem):
     _, _, codes = three_blobs
     steps = []

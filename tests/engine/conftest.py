@@ -54,7 +54,10 @@ class Reference:
         """∂loss/∂parameters of one training step."""
         known = torch.from_numpy(np.flatnonzero(self.replica.labels >= 0))
         target = torch.from_numpy(self.replica.labels)[known]
-        loss = cross_entropy(self.logits(training=True)[known], target)
+        each = cross_entropy(self.logits(training=True)[known], target, reduction="none")
+        given = self.replica.label_weights
+        weights = torch.ones(len(known)) if given is None else torch.from_numpy(given)[known]
+        loss = (weights * each).sum() / weights.sum()
         return dict(
             zip(self.parameters, torch.autograd.grad(loss, list(self.parameters.values())), strict=True)
         )

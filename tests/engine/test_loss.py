@@ -30,3 +30,23 @@ def test_gather_and_scatter_are_inverse(problem):
     np.testing.assert_array_equal(back[0, :18], Z[0, :18])
     np.testing.assert_array_equal(back[1, 35:], Z[1, 35:])
     assert back.count_nonzero() == gathered.count_nonzero()
+
+
+def test_weights_make_a_weighted_mean(problem):
+    weights = np.random.default_rng(1).uniform(0.1, 3, 40)
+    rows = LabelledRows([Replica(problem.labels, label_weights=weights), Replica(problem.labels)], CPU)
+    logits = torch.from_numpy(np.random.default_rng(0).normal(size=(36, 3))).requires_grad_()
+    known = problem.labels >= 0
+    target, own = torch.from_numpy(problem.labels[known]), torch.from_numpy(weights[known])
+    each = torch.nn.functional.cross_entropy(logits[:18], target, reduction="none")
+    loss = (own * each).sum() / own.sum() + torch.nn.functional.cross_entropy(logits[18:], target)
+    (expected,) = torch.autograd.grad(loss, logits)
+    np.testing.assert_allclose(rows.loss_gradient(logits.detach()), expected, rtol=1e-6)
+
+
+def test_equal_weights_are_no_weights_to_the_last_bit(problem):
+    plain, equal = (
+        LabelledRows([Replica(problem.labels, label_weights=w)], CPU) for w in (None, np.ones(40))
+    )
+    assert torch.equal(plain.weight, equal.weight)
+    assert torch.equal(plain.weight, torch.full((18,), np.float32(1 / 18)))

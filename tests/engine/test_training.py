@@ -57,6 +57,22 @@ def test_every_setting_reaches_the_training(problem, plain, options):
     assert np.abs(outcome.logits - run(problem, [replica])[0].logits).max() > 1e-2
 
 
+@pytest.mark.parametrize("model", ["sgc", "appnp"])
+@pytest.mark.parametrize("degree", ["centrality", 0.2])
+def test_weighted_labels_equal_a_plain_weighted_training(problem, plain, model, degree):
+    # One batch with and without weights, and SGC's shortcut, in which replicas with equal labels share their inputs.
+    weights = np.random.default_rng(2).uniform(0.05, 4, 40)
+    settings = replace(CPU, model=model)
+    replicas = [Replica(problem.labels, degree, hidden=16, label_weights=w) for w in (None, weights)]
+    outcomes = run(problem, replicas, settings)
+    for replica, outcome in zip(replicas, outcomes, strict=True):
+        expected = plain.start(problem.X, problem.graph, replica, problem.c, settings).fit()
+        np.testing.assert_allclose(outcome.logits, expected, atol=1e-4)
+    assert np.abs(outcomes[0].logits - outcomes[1].logits).max() > 1e-2
+    scaled = replace(replicas[1], label_weights=10 * weights)
+    np.testing.assert_allclose(run(problem, [scaled], settings)[0].logits, outcomes[1].logits, atol=1e-4)
+
+
 def test_the_outcome_carries_head_output_and_degree(problem, custom_degree):
     (outcome,) = run(problem, [Replica(problem.labels, custom_degree, hidden=16)])
     p = outcome.parameters
@@ -272,6 +288,20 @@ def test_a_class_with_one_label_or_none_is_no_obstacle(problem):
 def test_refuses_labels(problem, labels, n_classes, words):
     with pytest.raises(InvalidInputError, match=words):
         train(problem.X, problem.graph, [Replica(labels)], n_classes, CPU)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.ones(39), r"one per sample \(40\); got shape \(39,\)"),
+        (-np.ones(40), "not negative.*; got -1 to -1"),
+        (np.zeros(40), "one of them above 0.*; got 0 to 0"),
+        (np.full(40, np.nan), "finite"),
+    ],
+)
+def test_refuses_label_weights(problem, weights, words):
+    with pytest.raises(InvalidInputError, match=words):
+        train(problem.X, problem.graph, [Replica(problem.labels, label_weights=weights)], 3, CPU)
 
 
 def test_refuses_a_graph_of_other_samples(problem, connected):

@@ -32,6 +32,8 @@ class LabelSet:
     repetition: int = 0
     degree: Degree | None = None
     """Another degree than the problem's."""
+    weights: NDArray[np.float64] | None = None
+    """How much the label of each sample counts in the loss; None: all labels count the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,9 @@ class LearningProblem:
         for position, given in enumerate(label_sets):
             known = given if isinstance(given, LabelSet) else LabelSet(given, fold=position)
             degree = self.degree if known.degree is None else known.degree
-            replicas.append(Replica(known.labels, degree, known.repetition, known.fold, self.hidden))
+            replicas.append(
+                Replica(known.labels, degree, known.repetition, known.fold, self.hidden, known.weights)
+            )
         return train(
             self.inputs, self.graph, replicas, self.n_classes, self.settings,
             keep_models=keep_models, progress=progress,

@@ -84,7 +84,8 @@ class Settings:
 class Replica:
     """One training: which samples are labelled, with which degree, from which random numbers.
 
-    ``labels`` holds one class code per sample, −1 where it is unknown. Initial weights depend on
+    ``labels`` holds one class code per sample, −1 where it is unknown; ``label_weights`` says how much each label counts
+    in the loss, compared with the other labels of this replica. Initial weights depend on
     (seed, repetition, fold); dropout on (seed, repetition, epoch), so that degrees and values of σ of one fold
     and repetition are compared on common random numbers.
     """
@@ -94,6 +95,7 @@ class Replica:
     repetition: int = 0
     fold: int = 0
     hidden: int | None = 256  # None: one linear layer; SGC is always linear
+    label_weights: NDArray[np.float64] | None = None  # one per sample; None: all labels count the same
 
     if TYPE_CHECKING:  # for one version the constructor takes more than the attribute holds
 
@@ -104,6 +106,7 @@ class Replica:
             repetition: int = 0,
             fold: int = 0,
             hidden: int | None = 256,
+            label_weights: NDArray[np.float64] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:

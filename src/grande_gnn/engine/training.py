@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.engine.cpu.backend import Backend
 from grande_gnn.engine.memory import Sizes, replicas_that_fit
@@ -153,3 +153,19 @@ def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes
             raise InvalidInputError("a replica needs at least one labelled sample; got none")
         if labels.max() >= n_classes:
             raise InvalidInputError(f"label codes must be below n_classes={n_classes}; got {labels.max()}")
+        _check_weights(replica.label_weights, labels >= 0)
+
+
+def _check_weights(weights: NDArray[np.float64] | None, labelled: NDArray[np.bool_]) -> None:
+    if weights is None:
+        return
+    if weights.shape != labelled.shape:
+        raise InvalidInputError(
+            f"label_weights must be one per sample ({len(labelled)}); got shape {weights.shape}"
+        )
+    own = weights[labelled]
+    if not (np.isfinite(own).all() and own.min() >= 0 and own.max() > 0):
+        raise InvalidInputError(
+            "label_weights must be finite and not negative, and one of them above 0, so that there is a mean; "
+            f"got {own.min():g} to {own.max():g}"
+        )

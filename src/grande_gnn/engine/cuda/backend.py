@@ -12,7 +12,7 @@ from torch import Tensor
 
 from grande_gnn.engine.cpu.backend import Backend
 from grande_gnn.engine.cuda.replay import LaunchFree, OneBehind
-from grande_gnn.engine.loss import LabelledRows
+from grande_gnn.engine.loss import LabelledRows, label_shares
 from grande_gnn.engine.replica import Replica
 from grande_gnn.engine.trainable import Trainable
 from grande_gnn.graph import Graph
@@ -48,11 +48,12 @@ class CudaBackend(Backend):
     def loss_scale(self, replica: Replica) -> float:
         """A power of two that brings the gradients into the range of float16, whose smallest number is 6e-8.
 
-        At a labelled sample they are at most 1/n_labelled; eight times n_labelled leaves room above and below.
+        At a labelled sample they are at most its share of the mean, without weights 1/n_labelled; eight times the
+        inverse of the largest share leaves room above and below.
         """
         if self.settings.precision != "half":
             return 1.0
-        return 2.0 ** math.ceil(math.log2(8 * int((replica.labels >= 0).sum())))
+        return 2.0 ** math.ceil(math.log2(8 / label_shares(replica).max()))
 
     def build(self, X: Tensor, graph: Graph, replicas: Sequence[Replica], n_classes: int) -> Trainable:
         """A trainable for replicas of one batch key, sorted by repetition."""

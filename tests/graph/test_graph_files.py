@@ -57,8 +57,27 @@ def test_another_file_is_refused_by_name(tmp_path, load):
 )
 def test_a_graph_that_is_none(tmp_path, indptr, indices):
     np.savez(tmp_path / "g.npz", indptr=np.array(indptr), indices=np.array(indices))
-    with pytest.raises(FileFormatError, match="does not hold a square CSR graph; got"):
+    with pytest.raises(
+        FileFormatError,
+        match=r"g\.npz(: '.*' must be a list of integers| does not hold a square CSR graph).*; got",
+    ):
         load_graph(tmp_path / "g.npz")
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, np.uint8, np.int16, ">i4"])
+def test_a_graph_of_other_integers(tmp_path, dtype):
+    np.savez(tmp_path / "g.npz", indptr=np.array([0, 1, 2, 2], dtype), indices=np.array([1, 2], dtype))
+    assert load_graph(tmp_path / "g.npz").degree.tolist() == [2, 3, 2]
+
+
+def test_an_edge_given_256_times_is_an_edge(tmp_path):
+    np.savez(tmp_path / "g.npz", indptr=[0, 256, 256], indices=np.ones(256, dtype=int))
+    assert load_graph(tmp_path / "g.npz").degree.tolist() == [2, 2]
+
+
+def test_a_graph_without_edges(tmp_path):
+    np.savez(tmp_path / "g.npz", indptr=[0, 0, 0], indices=np.array([], dtype=int))
+    assert load_graph(tmp_path / "g.npz").degree.tolist() == [1, 1]
 
 
 def test_lists_that_are_none(tmp_path):

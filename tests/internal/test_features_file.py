@@ -37,14 +37,17 @@ def test_half_precision_and_class_names(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"features": X[0]}, "f.npz: features must be a matrix"),
+        ({"features": X[0]}, "f.npz: 'features' must be a matrix of real numbers"),
         ({"features": np.full((3, 2), np.nan)}, "f.npz: features must be finite.*3 such row"),
-        ({"features": np.array([["a"]])}, "f.npz: features must be a numeric matrix"),
+        (
+            {"features": np.array([["a"]])},
+            "f.npz: 'features' must be a matrix of real numbers or integers; got <U1",
+        ),
         (
             {"features": X, "labels": np.arange(5)},
             r"'labels' must have one entry per row.*\(6\); got shape \(5,\)",
         ),
-        ({"features": X, "labels": X}, r"'labels' must have one entry per row.*got shape \(6, 3\)"),
+        ({"features": X, "labels": X}, r"'labels' must be a list of .*\(6, 3\)"),
         ({"features": X, "files": np.array(["a"])}, "'files' must have one entry per row"),
         (
             {"features": X, "labels": np.arange(6), "classes": np.array(["a"])},

@@ -131,9 +131,9 @@ def _digest_of_json(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(spelled.encode()).hexdigest()
 
 
-def _read(path: Path) -> bytearray:
+def _read(path: Path) -> memoryview:
     with open(path, "rb") as file:
-        data = bytearray(os.fstat(file.fileno()).st_size)
+        data = np.empty(os.fstat(file.fileno()).st_size, dtype=np.uint8).data
         if file.readinto(data) != len(data):
             raise FileFormatError(f"{path} changed while it was read: try again; got fewer bytes than before")
     return data

@@ -17,10 +17,18 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from grande_gnn.errors import FileFormatError
-from grande_gnn.internal.files import naming, read_npz, write_atomically
+from grande_gnn.internal.files import naming, write_atomically
+from grande_gnn.internal.npz_file import Wanted, read_npz
 from grande_gnn.internal.validation import check_features, encode_labels
 
 __all__ = ["FeaturesFile", "load_features", "save_features", "write_features"]
+
+_ARRAYS = {
+    "features": Wanted("fiu", 2),
+    "files": Wanted("US", 1, required=False),
+    "labels": Wanted("iufUS", 1, required=False),
+    "classes": Wanted("iuUS", 1, required=False),
+}
 
 _CHUNK = 4096
 """File names converted at a time."""
@@ -37,20 +45,22 @@ class FeaturesFile:
 
 def load_features(path: str | os.PathLike[str]) -> FeaturesFile:
     """Read a features file and check it; integer labels with ``classes`` become names."""
-    arrays = read_npz(path, "features", needs=("features",))
+    arrays = read_npz(path, "features", _ARRAYS)
     with naming(path):
         features = check_features(arrays["features"])
     n = len(features)
     files = arrays.get("files")
-    files = np.array([str(i) for i in range(n)]) if files is None else np.asarray(files, dtype=str)
+    files = np.array([str(i) for i in range(n)]) if files is None else files
     labels = arrays.get("labels")
     for name, array in (("files", files), ("labels", labels)):
         if array is not None and array.shape != (n,):
             raise FileFormatError(
                 f"{path}: '{name}' must have one entry per row of 'features' ({n}); got shape {array.shape}"
             )
+    if labels is not None and labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise FileFormatError(f"{path}: 'labels' must be class names or numbers; got infinity")
     if labels is not None and "classes" in arrays and labels.dtype.kind in "iu":
-        labels = _names(path, labels, np.asarray(arrays["classes"], dtype=str))
+        labels = _names(path, labels, arrays["classes"].astype(str))
     return FeaturesFile(features, files, labels)
 
 
@@ -60,7 +70,7 @@ def _names(path: Any, labels: NDArray[Any], classes: NDArray[np.str_]) -> NDArra
         raise FileFormatError(
             f"{path}: 'labels' must index the {len(classes)} 'classes' (or be -1); got {labels.min()} to {labels.max()}"
         )
-    return np.append(classes, "")[labels]
+    return np.append(classes, "")[labels.astype(np.int64)]
 
 
 def save_features(path: str | os.PathLike[str], content: FeaturesFile) -> None:

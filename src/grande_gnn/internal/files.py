@@ -1,48 +1,18 @@
-"""Files that are whole or absent, and ``.npz`` files that are read without trusting them."""
+"""Files that are whole or absent."""
 
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import IO
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
 from grande_gnn.internal.abandoned import is_unfinished, remove_abandoned, temporary_file, temporary_folder
 from grande_gnn.internal.swap import discard, new_entries, recover, swap_in
 
-__all__ = ["check_output", "is_unfinished", "naming", "read_npz", "write_atomically", "write_folder"]
-
-
-def read_npz(path: str | os.PathLike[str], what: str, *, needs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """The arrays of an ``.npz`` file, which must hold those in ``needs``.
-
-    ``what`` names the kind of file in error messages. Pickled objects are never loaded.
-    """
-    if not Path(path).is_file():
-        raise FileFormatError(f"no such {what} file: check the path; got {path}")
-    if not zipfile.is_zipfile(path):
-        raise FileFormatError(f"not a .npz {what} file: write one with numpy.savez; got {path}")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: np.asarray(archive[name]) for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileFormatError(
-            f"{path} is not a readable {what} file: write it again with numpy.savez, without pickled objects; "
-            f"got {' '.join(str(error).split())}"
-        ) from None
-    missing = [name for name in needs if name not in arrays]
-    if missing:
-        raise FileFormatError(
-            f"{path} has no array '{missing[0]}', so it is not a {what} file; got {', '.join(sorted(arrays)) or 'nothing'}"
-        )
-    return arrays
+__all__ = ["check_output", "is_unfinished", "naming", "write_atomically", "write_folder"]
 
 
 @contextmanager

@@ -42,7 +42,7 @@ _ENTRY = record(
 _HEADER = mapping_of(_ENTRY)
 
 
-def read_safetensors(data: bytes | bytearray) -> dict[str, NDArray[Any]]:
+def read_safetensors(data: bytes | memoryview) -> dict[str, NDArray[Any]]:
     """The arrays of a file by name; raises :class:`InvalidInputError` where the header and the data do not agree.
 
     >>> from io import BytesIO

@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "images": set(),
     "labelling": {"classifier", "engine", "graph", "images"},
     "report": {"labelling"},
+    "review": {"images", "labelling", "report"},
     "baselines": {"classifier", "engine", "graph", "images"},
     "experiments": {"baselines", "classifier", "engine", "graph"},
 }

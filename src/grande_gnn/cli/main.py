@@ -14,6 +14,7 @@ from grande_gnn.errors import GrandeError
 
 COMMANDS = {
     "label": "Label a folder of images from the few that have a label.",
+    "review": "Correct labels in the browser and have the others labelled again at once.",
     "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
     "extract": "Turn a folder of images into a features file.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",

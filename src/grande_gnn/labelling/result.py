@@ -29,6 +29,9 @@ __all__ = ["COLUMNS", "Labelling", "Suspicion", "Thumbnails", "read_predictions"
 COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
 """The columns of ``predictions.csv``."""
 
+PROVENANCE_COLUMNS = ("provenance", "when")
+"""Further columns of a reviewed labelling: where each label comes from, and when it was decided."""
+
 Thumbnails = Callable[[Sequence[int]], Iterable[Any]]
 """Given row numbers, yields a picture (a PIL image) of each in that order, or None where there is none."""
 
@@ -94,6 +97,10 @@ class Labelling:
     """The neighbors of these images in their normalized features; None if the features are unknown."""
     thumbnails: Thumbnails | None = None
     """Pictures of images by row number, or None if there are none."""
+    provenance: list[str] = field(default_factory=list)
+    """Where each label comes from: given, corrected, audited or predicted; empty if nobody reviewed the labels."""
+    decided: list[str] = field(default_factory=list)
+    """When each label was decided in a review (UTC), ``""`` if it was not; empty like ``provenance``."""
 
     def flags(self) -> list[str]:
         """The flags of each image, separated by spaces: unreached, out_of_distribution, suspicious_label."""
@@ -168,7 +175,9 @@ def write_predictions(path: str | Path, labelling: Labelling) -> None:
         labelling.files, labelling.labels, (f"{c:.4f}" for c in labelling.confidence), labelling.runner_up,
         (f"{m:.4f}" for m in labelling.margin), labelling.given, labelling.flags(),
     )  # fmt: skip
-    write_csv(path, COLUMNS, zip(*columns, strict=True))
+    reviewed = (labelling.provenance, labelling.decided) if labelling.provenance else ()
+    header = COLUMNS + (PROVENANCE_COLUMNS if reviewed else ())
+    write_csv(path, header, zip(*columns, *reviewed, strict=True))
 
 
 def read_predictions(path: str | Path) -> Labelling:
@@ -193,5 +202,13 @@ def read_predictions(path: str | Path) -> Labelling:
     return Labelling(
         [row["file"] for row in rows], [row["label"] for row in rows], confidence,
         [row["runner_up"] for row in rows], margin, [row["given_label"] for row in rows], unreached, outliers,
-        sorted(doubts, key=lambda doubt: -doubt.confidence),
+        sorted(doubts, key=lambda doubt: -doubt.confidence), **_read_provenance(rows),
     )  # fmt: skip
+
+
+def _read_provenance(rows: list[dict[str, str]]) -> dict[str, Any]:
+    """The columns of a reviewed labelling, if the table has them."""
+    if not rows or not all(name in rows[0] for name in PROVENANCE_COLUMNS):
+        return {}
+    provenance, when = ([row[name] for row in rows] for name in PROVENANCE_COLUMNS)
+    return {"provenance": provenance, "decided": when}

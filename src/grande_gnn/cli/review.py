@@ -1,0 +1,66 @@
+"""``grande review``: correct labels in the browser and have the others labelled again at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grande_gnn.cli.label import ProgressMessages
+from grande_gnn.images.networks import DEFAULT
+
+if TYPE_CHECKING:
+    from grande_gnn.labelling import LabelOptions
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command("review")
+@click.argument("folder", type=PATH)
+@click.option("-o", "--output", type=PATH, help="Folder of the labelling, if FOLDER holds images.")
+@click.option("--labels", type=PATH, help="CSV with file and label, if the labelling is new.")
+@click.option(
+    "--extractor", metavar="NAME", help=f"For a new labelling; see grande extract. [default: {DEFAULT}]"
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the page. [default: any free one]"
+)
+@click.option("--no-browser", is_flag=True, help="Only print the link.")
+def command(
+    folder: Path, output: Path | None, labels: Path | None, extractor: str | None, port: int, no_browser: bool
+) -> None:
+    """Correct the labels in FOLDER, which grande label wrote, in the browser.
+
+    With -o, FOLDER holds images, labelled or not, and the labelling is made if it does not exist yet. Every decision is
+    kept at once, in corrections.jsonl; Ctrl-C ends the review and writes the new predictions.csv, report.html and model/.
+    """
+    from grande_gnn.labelling import LabelOptions
+
+    options = LabelOptions(labels=labels, extractor=extractor)
+    out, images = (folder, None) if output is None else (output, folder)
+    review(out, images, options, port=port, open_browser=not no_browser)
+
+
+def review(
+    out: Path, images: Path | None, options: LabelOptions, *, port: int = 0, open_browser: bool = True
+) -> None:
+    """Open the page and print its link."""
+    from grande_gnn.review import review_labels
+
+    def tell(link: str) -> None:
+        click.echo(f"Review {out} at {link}\nPress Ctrl-C here to end it.")
+
+    with ProgressMessages() as progress:
+        review_labels(
+            out,
+            images,
+            options,
+            port=port,
+            open_browser=open_browser,
+            progress=progress,
+            tell=tell,
+        )
+    click.echo(
+        f"The labels are in {out / 'predictions.csv'}; every decision is in {out / 'corrections.jsonl'}."
+    )

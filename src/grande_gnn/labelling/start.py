@@ -1,0 +1,80 @@
+"""A labelling without labels: where a review of images begins that nobody has labelled yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from grande_gnn import __version__
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import Neighbors
+from grande_gnn.images import Extraction, ImageSet, default_extractor, find_images
+from grande_gnn.labelling.folder import check_destination
+from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.run import Progress, extract_images
+
+__all__ = ["start_labelling", "with_features"]
+
+
+def start_labelling(
+    images: str | Path | ImageSet,
+    out: str | Path | None = None,
+    options: LabelOptions = DEFAULT,
+    progress: Progress | None = None,
+) -> Labelling:
+    """A labelling of the images in which none has a predicted label; labels that are there are kept as given.
+
+    Parameters are those of :func:`~grande_gnn.labelling.run.label_images`; of ``options``, those about images matter.
+    """
+    found = images if isinstance(images, ImageSet) else find_images(images, options.labels)
+    if out is not None:
+        check_destination(Path(out), [found.root], options.named_places, overwrite=options.overwrite)
+    options = replace(options, extractor=options.extractor or default_extractor())
+    extraction = extract_images(found, options, progress)
+    labelling = _unlabelled(extraction, options)
+    if out is not None:
+        labelling.save(out, overwrite=options.overwrite)
+    return labelling
+
+
+def _unlabelled(extraction: Extraction, options: LabelOptions) -> Labelling:
+    images = extraction.images
+    n = len(images)
+    sure = np.array([1.0 if label else 0.0 for label in images.labels])
+    settings: dict[str, object] = {
+        "version": __version__, "extractor": options.extractor, "weights": extraction.store.identity,
+        "seed": options.seed, "temperature": 1.0, "offset": None,
+    }  # fmt: skip
+    return Labelling(
+        images.files, list(images.labels), sure, [""] * n, sure.copy(), list(images.labels),
+        np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), root=images.root, problems=images.problems,
+        settings=settings, neighbors=Neighbors(extraction.features(), device=options.device),
+        thumbnails=lambda rows: extraction.thumbnails(list(rows)),
+        note="No image is labelled yet: label some of two classes to have the others labelled.",
+    )  # fmt: skip
+
+
+def with_features(
+    labelling: Labelling, options: LabelOptions = DEFAULT, progress: Progress | None = None
+) -> Labelling:
+    """A labelling without a model, with the features of its images: from the store, or extracted again."""
+    extractor = labelling.settings.get("extractor")
+    if labelling.root is None or not isinstance(extractor, str):
+        raise InvalidInputError(
+            "the features of these images are unknown, and so are the images: label them again; "
+            "got a labelling without a model"
+        )
+    found = find_images(labelling.root)
+    known = dict(zip(labelling.files, labelling.given, strict=True))
+    there = [file for file in found.files if file in known]
+    if not there:
+        raise InvalidInputError(
+            f"the images of the labelling are gone: put them back; got none of them in {labelling.root}"
+        )
+    again = replace(found, files=there, labels=[known[file] for file in there], problems=[])
+    extraction = extract_images(again, replace(options, extractor=extractor), progress)
+    fresh = _unlabelled(extraction, replace(options, extractor=extractor))
+    return replace(fresh, settings=labelling.settings, problems=labelling.problems)

@@ -1,0 +1,71 @@
+"""Open a labelling for review: one that exists, one made from a folder of images, one whose folder has grown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images import find_images
+from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.run import Progress, label_images
+from grande_gnn.labelling.start import start_labelling, with_features
+from grande_gnn.review.session import Session
+
+__all__ = ["open_session"]
+
+
+def open_session(
+    out: str | Path,
+    images: str | Path | None = None,
+    options: LabelOptions = DEFAULT,
+    progress: Progress | None = None,
+) -> Session:
+    """The session on the labelling in ``out``.
+
+    Parameters
+    ----------
+    out : the folder of a labelling.
+    images : the folder of its images. It is needed if ``out`` does not exist yet, which is then made: labelled if some
+        images have a label, else without labels; and if ``out`` does not name it, as those of version 0.1.
+    options : as for :func:`~grande_gnn.labelling.run.label_images`.
+    progress : called with each :class:`~grande_gnn.labelling.run.Step`.
+    """
+    folder = Path(out)
+    if not (folder / "predictions.csv").is_file():
+        if images is None:
+            raise InvalidInputError(
+                "only the folder of a labelling can be reviewed: name one that grande label wrote, or start with "
+                f"`grande review IMAGES -o OUT`; got {out}, which has no predictions.csv"
+            )
+        return Session(folder, _made(folder, Path(images), options, progress))
+    labelling = Labelling.load(folder)
+    if images is not None:
+        labelling = _with_root(labelling, Path(images))
+    if labelling.classifier is not None and not any(labelling.given):
+        raise InvalidInputError(
+            "these images were labelled with the model of an earlier run, so there is nothing to train again: review the "
+            f"earlier run, or label the images with labels of their own; got {out}"
+        )
+    if labelling.classifier is None:
+        labelling = with_features(labelling, options, progress)
+    return Session(folder, labelling)
+
+
+def _made(folder: Path, images: Path, options: LabelOptions, progress: Progress | None) -> Labelling:
+    """A new labelling in ``folder``."""
+    found = find_images(images, None if options.labels is None else Path(options.labels))
+    if len(found.class_counts) > 1:
+        return label_images(found, folder, options, progress)
+    return start_labelling(found, folder, options, progress)
+
+
+def _with_root(labelling: Labelling, images: Path) -> Labelling:
+    """The labelling with another folder of images, in which at least one of its files must be."""
+    if not any((images / file).is_file() for file in labelling.files):
+        raise InvalidInputError(
+            f"none of the {len(labelling.files)} files of the labelling is in that folder: name the folder of its images; "
+            f"got {images}"
+        )
+    return replace(labelling, root=images)

@@ -1,0 +1,116 @@
+"""The queues: which images are shown and in which order, each explained in one line.
+
+A queue is a function from a :class:`View` to row numbers. ``look`` says how the page shows it: one image at a time, many as
+a gallery, a map, or a blind audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.suggest import labelling_order
+from grande_gnn.review.quick import Answer
+
+__all__ = ["MAX_ROWS", "QUEUES", "Queue", "View", "register_queue"]
+
+MAX_ROWS = 500
+"""The longest part of a queue that the page gets at once; when it is through, it asks again."""
+
+ENOUGH_LABELS = 4
+"""Labels per class from which on uncertain images are worth more than typical ones."""
+
+N_NEIGHBORS = 40
+"""A label covers the images that have it among so many neighbors."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a queue may look at: the last full training, the present answer, and what is decided."""
+
+    full: Labelling
+    answer: Answer
+    labels: Sequence[str]
+    """The present label of each image, decisions included."""
+    given: Sequence[str]
+    """The label that a person gave each image, ``""`` if none did."""
+    done: NDArray[np.bool_]
+    """Images that need no further look: decided or skipped in the review, or waiting in a running audit."""
+    changed: Sequence[int] = ()
+    """Images whose label the last training changed."""
+    label: str = ""
+    """The class of a gallery."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue, its title, one line that explains it, and how the page shows it."""
+
+    name: str
+    title: str
+    about: str
+    rows: Callable[[View], Sequence[int]]
+    look: str = "single"
+
+
+QUEUES: dict[str, Queue] = {}
+"""Every queue by name, in the order of the page's menu."""
+
+
+def register_queue(queue: Queue) -> Queue:
+    """Add a queue to the menu of the page."""
+    QUEUES[queue.name] = queue
+    return queue
+
+
+def _useful(view: View) -> Sequence[int]:
+    """Typical images of every region while labels are few, then the uncertain ones."""
+    known = [label for label in view.given if label]
+    n_classes = len(set(known))
+    if view.full.neighbors is None or (n_classes > 1 and len(known) >= ENOUGH_LABELS * n_classes):
+        return _unsure(view)
+    order = labelling_order(view.full.neighbors.lists(N_NEIGHBORS))
+    return [row for row in order.tolist() if not view.done[row] and not view.given[row]]
+
+
+def _unsure(view: View) -> Sequence[int]:
+    order = np.argsort(view.answer.confidence, kind="stable")
+    return [row for row in order.tolist() if not view.done[row] and not view.given[row]]
+
+
+def _suspicious(view: View) -> Sequence[int]:
+    return [doubt.row for doubt in view.full.suspicions if not view.done[doubt.row]]
+
+
+def _outside(view: View) -> Sequence[int]:
+    flagged = view.full.unreached | view.full.out_of_distribution
+    return [row for row in np.flatnonzero(flagged & ~view.done).tolist() if not view.given[row]]
+
+
+def _of_class(view: View) -> Sequence[int]:
+    order = np.argsort(view.answer.confidence, kind="stable")
+    return [row for row in order.tolist() if view.labels[row] == view.label]
+
+
+def _changed(view: View) -> Sequence[int]:
+    return list(view.changed)
+
+
+def _none(view: View) -> Sequence[int]:
+    return []
+
+
+for _queue in (
+    Queue("useful", "Most useful next", "The images whose labels teach most about all the others.", _useful),
+    Queue("unsure", "Least sure", "Images without a given label, the least certain answer first.", _unsure),
+    Queue("suspicious", "Suspicious labels", "Labels you gave that a model without them contradicts.", _suspicious),
+    Queue("outside", "Outside", "Images far from all others, and images that no label reaches.", _outside),
+    Queue("class", "One class", "All images of one class, the least certain first.", _of_class, "gallery"),
+    Queue("map", "Map", "Similar images lie close together: draw a line around some to select them.", _none, "map"),
+    Queue("changed", "Changed", "Images whose label changed in the latest training.", _changed, "gallery"),
+):  # fmt: skip
+    register_queue(_queue)

@@ -1,0 +1,59 @@
+"""Out again: the files of the labelling, rewritten whole with the decisions of the review."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.review.full_fit import full_fit
+from grande_gnn.review.session import MARK, Session
+
+__all__ = ["reviewed_labelling", "write_reviewed"]
+
+
+def reviewed_labelling(session: Session) -> Labelling:
+    """The labelling with all decisions, trained in full, and where each label comes from."""
+    with session.lock:
+        state, labels, full = session.state, session.labels_to_train(), session.full
+        last = max((d.id for d in session.journal.decisions), default=0)
+    trained = {file: label for file, label in zip(full.files, full.given, strict=True) if label}
+    if labels != trained:
+        if len(set(labels.values())) > 1:
+            full = full_fit(full, labels)
+        else:
+            full = _untrained(full, labels)
+    origin = [state.provenance(file) for file in full.files]
+    rejected = np.array([file in state.rejected for file in full.files])
+    return replace(
+        full,
+        labels=["" if no else label for no, label in zip(rejected, full.labels, strict=True)],
+        runner_up=["" if no else label for no, label in zip(rejected, full.runner_up, strict=True)],
+        confidence=np.where(rejected, 0.0, full.confidence),
+        margin=np.where(rejected, 0.0, full.margin),
+        provenance=[provenance for provenance, _ in origin],
+        decided=[when for _, when in origin],
+        settings=full.settings | {MARK: last},
+    )
+
+
+def _untrained(full: Labelling, labels: dict[str, str]) -> Labelling:
+    """The given labels alone: there is nothing to learn from fewer than two classes."""
+    given = [labels.get(file, "") for file in full.files]
+    sure = np.array([1.0 if label else 0.0 for label in given])
+    nothing = [""] * len(given)
+    return replace(
+        full, labels=given, given=given, confidence=sure, margin=sure, runner_up=nothing, suspicions=[],
+        accuracy=None, class_accuracy={}, bins=[], note="Label images of two classes to have the others labelled.",
+    )  # fmt: skip
+
+
+def write_reviewed(session: Session, export: str | None = None) -> Labelling:
+    """Rewrite predictions, report, problems, settings and model of the session's folder: all of them, or nothing."""
+    result = reviewed_labelling(session)
+    result.save(session.folder, overwrite=True, export=export)
+    with session.lock:
+        session.written = int(str(result.settings[MARK]))
+        session.version += 1
+    return result

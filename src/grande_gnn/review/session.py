@@ -1,0 +1,260 @@
+"""One review: a labelling, the journal of decisions, and the answer that follows from both.
+
+A decision is written to the journal first. Then the quick answer takes it into account, and a full training is requested,
+whose answer replaces the quick one. ``version`` grows with everything that the page has to show again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.labelling.corrections import Corrections, apply_decisions, standing
+from grande_gnn.labelling.decisions import Decision, Journal, check_class_name
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.report.formats import natural_key
+from grande_gnn.review.full_fit import full_fit
+from grande_gnn.review.queues import MAX_ROWS, QUEUES, View
+from grande_gnn.review.quick import QuickAnswer, answer_of
+from grande_gnn.review.retraining import Retraining
+
+__all__ = ["MARK", "Session"]
+
+MARK = "corrections"
+"""The entry of ``settings.json`` that tells how many decisions the files of a folder include."""
+
+
+class Session:
+    """The state behind the page; every method may be called from any thread.
+
+    Parameters
+    ----------
+    folder : the folder of the labelling, in which the journal lies.
+    labelling : what it holds, or what follows from it (:mod:`grande_gnn.review.opening`).
+    """
+
+    def __init__(self, folder: Path, labelling: Labelling) -> None:
+        self.folder = folder
+        self.files = labelling.files
+        self.row_of = {file: row for row, file in enumerate(self.files)}
+        self.journal = Journal(folder)
+        self.full = labelling
+        self.answer = answer_of(labelling)
+        self.changes: dict[int, str] = {}
+        """The label before the latest training, for each image whose label that training changed."""
+        self.version = 1
+        self.problem = ""
+        """Why the latest training failed; ``""`` if it did not."""
+        mark = labelling.settings.get(MARK, 0)
+        self.written = mark if isinstance(mark, int) else 0
+        """The number of the last decision that the files of the folder include."""
+        self.answered_at = time.monotonic()
+        self.lock = threading.RLock()
+        self._first = sorted({label for label in labelling.given if label}, key=natural_key)
+        self._quick: QuickAnswer | None = None
+        self._start()
+        self.retraining = Retraining(lambda labels: full_fit(self.full, labels), self._trained, self._failed)
+        self.state = self._folded()
+        if self.labels_to_train() != self._trained_on():
+            self._answer_quickly()
+            self._train()
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Note the labels given before the review, at the latest with the first decision.
+
+        Files that no review wrote hold labels that were given anew: these count from now on.
+        """
+        starts = [d for d in self.journal.decisions if d.kind == "start"]
+        self._needs_start = not starts
+        if starts and MARK not in self.full.settings and dict(starts[-1].given) != self._trained_on():
+            self.journal.append(Decision("start", given=self._trained_on()))
+
+    def _folded(self) -> Corrections:
+        given = {file: label for file, label in zip(self.files, self.full.given, strict=True) if label}
+        return apply_decisions(self.journal.decisions, given)
+
+    def _trained_on(self) -> dict[str, str]:
+        return {file: label for file, label in zip(self.files, self.full.given, strict=True) if label}
+
+    def labels_to_train(self) -> dict[str, str]:
+        """The labels that people gave the images of this labelling; those of images that are gone are left out."""
+        return {file: label for file, label in self.state.given.items() if file in self.row_of}
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes in the order of their keys, which never changes: those given first, then new ones."""
+        first = [self.state.name(name) for name in self._first]
+        return list(dict.fromkeys([*first, *self.state.new_classes, *self.state.original.values()]))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the answer is that of a full training with all decisions."""
+        return not self.answer.is_provisional and self.labels_to_train() == self._trained_on()
+
+    def labels(self) -> list[str]:
+        """The present label of every image: the decided one, or that of the answer."""
+        with self.lock:
+            given, rejected, name = self.state.given, self.state.rejected, self.state.name
+            return [
+                "" if file in rejected else given.get(file) or name(answer)
+                for file, answer in zip(self.files, self.answer.labels, strict=True)
+            ]
+
+    def view(self, label: str = "") -> View:
+        """What the queues look at."""
+        with self.lock:
+            given = self.state.given
+            waiting = (
+                set() if self.state.audit is None or self.state.audit.is_over else {*self.state.audit.judged}
+            )
+            done = [
+                file in self.state.marks or file in self.state.skipped or file in waiting
+                for file in self.files
+            ]
+            return View(
+                self.full, self.answer, self.labels(), [given.get(file, "") for file in self.files],
+                np.array(done), list(self.changes), label,
+            )  # fmt: skip
+
+    def queue(self, name: str, label: str = "") -> list[int]:
+        """The first rows of a queue."""
+        if name not in QUEUES:
+            raise InvalidInputError(f"queue must be one of {', '.join(QUEUES)}; got {name[:40]!r}")
+        return [int(row) for row in QUEUES[name].rows(self.view(label))[:MAX_ROWS]]
+
+    # -- decisions ----------------------------------------------------------------------------------
+
+    def decide(self, kind: str, rows: Sequence[int] = (), label: str = "", old: str = "") -> Decision:
+        """Write a decision about some images or a class; it is on the disk when this returns."""
+        with self.lock:
+            self.refresh()
+            decision = self._checked(kind, rows, label, old)
+            if self._needs_start:
+                self.journal.append(Decision("start", given=self._trained_on()))
+                self._needs_start = False
+            written = self.journal.append(decision)
+            self._take_over()
+            return written
+
+    def _checked(self, kind: str, rows: Sequence[int], label: str, old: str) -> Decision:
+        files = tuple(self.files[row] for row in self.check_rows(rows))
+        if kind in ("label", "none", "skip") and not files:
+            raise InvalidInputError("a decision needs at least one image: select some; got none")
+        if kind == "label":
+            return Decision(kind, files, check_class_name(label))
+        if kind in ("none", "skip"):
+            return Decision(kind, files)
+        if kind not in ("rename", "merge"):
+            raise InvalidInputError(f"unknown kind of decision; got {kind[:40]!r}")
+        new = check_class_name(label)
+        if old not in self.classes or new == old:
+            raise InvalidInputError(
+                f"name a class that exists and another name for it; got {old[:40]!r} and {new!r}"
+            )
+        if kind == "rename" and new in self.classes:
+            raise InvalidInputError(
+                f"a class of that name exists: choose another name, or merge the two classes; got {new!r}"
+            )
+        if kind == "merge" and new not in self.classes:
+            raise InvalidInputError(f"a class is merged into one that exists; got {new!r}")
+        return Decision(kind, old=old, label=new)
+
+    def check_rows(self, rows: object) -> list[int]:
+        """Row numbers of this labelling, each once."""
+        if not isinstance(rows, (list, tuple)) or not all(
+            type(row) is int and 0 <= row < len(self.files) for row in rows
+        ):
+            raise InvalidInputError(
+                f"images are numbered from 0 to {len(self.files) - 1}; got something else"
+            )
+        return list(dict.fromkeys(rows))
+
+    def undo(self, number: int | None = None) -> Decision | None:
+        """Undo a decision, by default the latest; returns it, or None if there is nothing to undo."""
+        with self.lock:
+            self.refresh()
+            counting = [d for d in standing(self.journal.decisions) if d.kind != "start"]
+            found = [d for d in counting if number is None or d.id == number]
+            if not found:
+                return None
+            self.journal.append(Decision("undo", of=found[-1].id))
+            self._take_over()
+            return found[-1]
+
+    def refresh(self) -> None:
+        """Take over what other processes have written to the journal."""
+        with self.lock:
+            if self.journal.refresh():
+                self._needs_start = self._needs_start and not any(
+                    d.kind == "start" for d in self.journal.decisions
+                )
+                self._take_over()
+
+    def write(self, decision: Decision) -> Decision:
+        """Append a ready decision, such as one of an audit."""
+        with self.lock:
+            written = self.journal.append(decision)
+            self._take_over()
+            return written
+
+    def _take_over(self) -> None:
+        """The state after the journal has grown."""
+        before = self.labels_to_train()
+        self.state = self._folded()
+        self.version += 1
+        if self.labels_to_train() != before:
+            self._answer_quickly()
+            self._train()
+
+    # -- answers ------------------------------------------------------------------------------------
+
+    def _answer_quickly(self) -> None:
+        if self.full.classifier is None or self.full.neighbors is None:
+            return
+        if self._quick is None or self._quick.full is not self.full:
+            self._quick = QuickAnswer(self.full)
+        given = {self.row_of[file]: label for file, label in self.labels_to_train().items()}
+        self.answer = self._quick.answer(given)
+        self.answered_at = time.monotonic()
+        self.version += 1
+
+    def _train(self) -> None:
+        labels = self.labels_to_train()
+        if len(set(labels.values())) > 1:
+            self.retraining.request(labels)
+
+    def _trained(self, full: Labelling, labels: Mapping[str, str]) -> None:
+        """A full training is finished; decisions made meanwhile are added to its answer."""
+        quick = QuickAnswer(full)
+        with self.lock:
+            before = self.labels()
+            decided = {self.row_of[file] for file in self.labels_to_train()}
+            self.full, self._quick, self.problem = full, quick, ""
+            if dict(labels) == self.labels_to_train():
+                self.answer = answer_of(full)
+            else:
+                self._answer_quickly()
+            self.answered_at = time.monotonic()
+            self.version += 1
+            now = self.labels()
+            self.changes = {
+                row: old
+                for row, (old, new) in enumerate(zip(before, now, strict=True))
+                if old != new and row not in decided
+            }
+
+    def _failed(self, reason: str) -> None:
+        with self.lock:
+            self.problem = reason
+            self.version += 1
+
+    def close(self) -> None:
+        """Begin no further training."""
+        self.retraining.stop()

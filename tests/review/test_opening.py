@@ -1,0 +1,74 @@
+"""Opening a labelling: one that exists, one of version 0.1, a folder of images with and without labels, and bad input."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.labelling import LabelOptions
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.review.opening import open_session
+
+OLD = Path(__file__).parents[1] / "data" / "version_0_1" / "labelling"
+FAST = LabelOptions(extractor="pixels", workers=0, device="cpu", model="sgc", paper=True)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+
+
+def test_images_without_any_label_become_a_labelling_that_can_be_opened_again(made, tmp_path):
+    shutil.copytree(made / "photos", tmp_path / "photos")
+    steps = []
+    session = open_session(tmp_path / "out", tmp_path / "photos", FAST, steps.append)
+    assert session.labels() == [""] * 36
+    assert sorted(session.queue("useful")) == list(range(36))
+    assert any(step.stage == "extract" for step in steps)
+    session.decide("label", [0], "red")
+    assert session.classes == ["red"]
+    session.close()
+    again = open_session(tmp_path / "out", None, FAST)
+    assert again.labels()[0] == "red"
+    again.close()
+
+
+def test_a_labelling_of_version_0_1_opens_and_gets_its_images_by_name(tmp_path):
+    shutil.copytree(OLD, tmp_path / "old")
+    session = open_session(tmp_path / "old" / "out")
+    assert len(session.labels()) == 36
+    assert session.full.root is None
+    session.decide("label", [20], session.classes[0])
+    session.close()
+    again = open_session(tmp_path / "old" / "out", tmp_path / "old" / "photos")
+    assert again.full.root == tmp_path / "old" / "photos"
+    assert again.state.given[again.files[20]] == again.classes[0]
+    again.close()
+    with pytest.raises(InvalidInputError, match="none of the 36 files"):
+        open_session(tmp_path / "old" / "out", tmp_path)
+
+
+def test_what_is_no_labelling_is_refused(tmp_path, out):
+    for place in (tmp_path / "nothing", tmp_path, out / "predictions.csv"):
+        with pytest.raises(InvalidInputError, match="only the folder of a labelling"):
+            open_session(place)
+    (out / "settings.json").write_text("[]")
+    with pytest.raises(InvalidInputError, match="earlier result must be"):
+        open_session(out)
+
+
+def test_a_result_of_reuse_is_refused_because_nothing_was_trained_on_it(out):
+    from dataclasses import replace
+
+    full = Labelling.load(out)
+    replace(full, given=[""] * 36, suspicions=[]).save(out, overwrite=True)
+    with pytest.raises(InvalidInputError, match="model of an earlier run"):
+        open_session(out)
+
+
+def test_images_that_are_gone_do_not_keep_a_labelling_from_opening(out, made):
+    shutil.rmtree(out.parent / "photos")
+    session = open_session(out)
+    assert len(session.labels()) == 36
+    session.close()

@@ -1,0 +1,129 @@
+"""A session: decisions become labels, answers follow, other processes are seen, nothing is lost between openings."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.review.session import Session
+
+
+def flipped(session, n=3):
+    """Rows without a label and, for each, another class than the predicted one."""
+    rows = session.queue("unsure")[:n]
+    return [(row, next(c for c in session.classes if c != session.labels()[row])) for row in rows]
+
+
+def test_a_new_session_says_what_the_files_say(session):
+    table = Labelling.load(session.folder)
+    assert session.labels() == table.labels
+    assert session.classes == ["blue", "green", "red"]
+    assert session.is_current
+    assert not session.journal.path.exists()
+
+
+def test_a_decision_counts_at_once_and_the_full_training_equals_a_fresh_one(session, fresh, wait_for):
+    for row, label in flipped(session):
+        session.decide("label", [row], label)
+        assert session.labels()[row] == label
+    assert session.answer.is_provisional
+    wait_for(lambda: session.is_current)
+    given = [session.state.given.get(file, "") for file in session.files]
+    expected = fresh(session.full, given)
+    assert session.full.labels == expected.labels
+    np.testing.assert_array_equal(session.full.confidence, expected.confidence)
+
+
+def test_undo_restores_everything_and_can_name_its_decision(session, wait_for):
+    before = session.labels()
+    (one, a), (two, b) = flipped(session, 2)
+    first = session.decide("label", [one], a)
+    session.decide("label", [two], b)
+    assert session.undo(first.id).id == first.id
+    assert session.labels()[two] == b
+    assert session.undo().files == (session.files[two],)
+    assert session.undo() is None
+    wait_for(lambda: session.is_current)
+    assert session.labels() == before
+
+
+def test_given_labels_come_back_after_saving_and_undoing(session, make_session, wait_for):
+    from grande_gnn.review.rewriting import write_reviewed
+
+    given = session.full.given[0]
+    session.decide("label", [0], "blue" if given != "blue" else "red")
+    write_reviewed(session)
+    again = make_session()
+    assert again.state.given[again.files[0]] != given
+    again.undo()
+    assert again.state.given[again.files[0]] == given
+    wait_for(lambda: again.is_current)
+    assert again.full.given[0] == given
+
+
+def test_two_sessions_see_each_other_without_losing_a_decision(session, make_session):
+    other = make_session()
+    (one, a), (two, b) = flipped(session, 2)
+    session.decide("label", [one], a)
+    other.decide("label", [two], b)
+    session.refresh()
+    assert [s.labels()[one] for s in (session, other)] == [a, a]
+    assert [s.labels()[two] for s in (session, other)] == [b, b]
+    assert sum(d.kind == "start" for d in session.journal.decisions) == 1
+
+
+def test_reopening_knows_every_decision(session, make_session):
+    (one, a), _ = flipped(session, 2)
+    session.decide("label", [one], a)
+    session.decide("none", [1])
+    session.decide("rename", label="crimson", old="red")
+    again = make_session()
+    assert again.labels()[one] == ("crimson" if a == "red" else a)
+    assert again.labels()[1] == ""
+    assert again.classes == ["blue", "green", "crimson"]
+
+
+def test_a_labelling_made_anew_starts_with_its_own_labels(session, out, wait_for):
+    row = session.queue("unsure")[0]
+    session.decide("label", [row], "red")
+    labelling = Labelling.load(out).corrected({session.files[2]: "green"})
+    labelling.save(out, overwrite=True)  # as grande label --overwrite does with other labels
+    again = Session(out, Labelling.load(out))
+    assert again.state.given[session.files[2]] == "green"
+    assert again.state.given[session.files[row]] == "red"
+    again.close()
+
+
+def test_changes_are_counted_against_what_was_shown(session, wait_for):
+    (row, label), *_ = flipped(session)
+    session.decide("label", [row], label)
+    shown = session.labels()
+    wait_for(lambda: session.is_current)
+    now = session.labels()
+    assert session.changes == {
+        i: old for i, (old, new) in enumerate(zip(shown, now, strict=True)) if old != new
+    }
+
+
+def test_a_new_class_gets_the_last_key_and_a_merged_one_frees_its_own(session):
+    session.decide("label", [20], "amber")
+    assert session.classes == ["blue", "green", "red", "amber"]
+    session.decide("merge", label="blue", old="green")
+    assert session.classes == ["blue", "red", "amber"]
+    assert "green" not in session.labels()
+    with pytest.raises(InvalidInputError, match="class of that name exists"):
+        session.decide("rename", label="red", old="blue")
+
+
+def test_a_training_that_fails_is_reported_and_nothing_stops(session, monkeypatch, wait_for):
+    def fail(*arguments):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr("grande_gnn.review.session.full_fit", fail)
+    session.decide("label", [20], "red")
+    wait_for(lambda: session.problem)
+    assert session.problem == "out of luck"
+    monkeypatch.undo()
+    session.decide("label", [21], "red")
+    wait_for(lambda: session.is_current)
+    assert session.problem == ""

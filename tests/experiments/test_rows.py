@@ -112,8 +112,65 @@ def test_every_cut_of_the_file_is_recovered_from(tmp_path):
 def test_a_foreign_line_is_one_sentence(tmp_path, line):
     path = tmp_path / "rows.jsonl"
     path.write_text(row(0).to_json() + "\n" + line + "\n")
-    with pytest.raises(FileFormatError, match=r"one row of results per line.*in line 2"), RowStore(path):
+    with (
+        pytest.raises(FileFormatError, match=r"one row of results per line.*got in line 2: "),
+        RowStore(path),
+    ):
         pass
+
+
+def changed(**fields):
+    return json.dumps(json.loads(row(1).to_json()) | fields)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        '{"a":' * 3000,
+        "[" * 5000 + "]" * 5000,
+        *(
+            changed(accuracy=value)
+            for value in (None, 1e308, -5, 100.5, True, "50", float("inf"), 10**400, [50], {})
+        ),
+        changed(accuracy=50.0, error="and an error"),
+        changed(seconds=float("nan")),
+        changed(seconds=-1),
+        changed(fold=1.5),
+        changed(fold=True),
+        changed(seed=-1),
+        changed(sigma=0),
+        changed(dataset=["own"]),
+        changed(options=[1]),
+        changed(options={"a": [1]}),
+        changed(other=1),
+        row(1).to_json()[:-1] + ', "accuracy": 99.0}',
+    ],
+)
+def test_a_line_that_no_run_writes_is_one_sentence(tmp_path, line):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(row(0).to_json() + "\n" + line + "\n")
+    with (
+        pytest.raises(FileFormatError, match=r"one row of results per line.*got in line 2: ") as caught,
+        RowStore(path),
+    ):
+        pass
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(row(0).to_json().encode().replace(b"own", b"o\xff\xfe") + b"\n")
+    with pytest.raises(FileFormatError, match="line 1"), RowStore(path):
+        pass
+
+
+def test_a_name_that_is_not_unicode_survives_the_file(tmp_path):
+    one = row(0, accuracy=None, n_test=None, error="OSError: photos/\udcff.jpg")
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        store.append([one])
+    with RowStore(tmp_path / "rows.jsonl") as store:
+        assert list(store.failed.values()) == [one]
 
 
 def test_rows_of_other_features_are_never_mixed(tmp_path):

@@ -84,8 +84,9 @@ def test_images_are_found_again_when_both_folders_are_moved_together(photos, tmp
     ("name", "content", "expected"),
     [
         ("settings.json", None, r"with model/ and settings\.json; got"),
-        ("settings.json", "[]", r"with model/ and settings\.json; got"),
-        ("settings.json", "{}", r"settings\.json is incomplete: label again; got KeyError\('temperature'\)"),
+        ("settings.json", "[", r"with model/ and settings\.json; got"),
+        ("settings.json", "[]", r"label again; got settings\.json must be an object"),
+        ("settings.json", "{}", r"label again; got settings\.json needs the field 'temperature'"),
         ("predictions.csv", None, r"predictions\.csv cannot be read; got"),
         ("predictions.csv", "", r"predictions\.csv needs the columns .*; got an empty file"),
         ("model/model.json", "{", "is not a readable model folder"),

@@ -77,6 +77,17 @@ def test_columns_that_are_missing_or_hold_no_numbers_are_reported(tmp_path):
         read_predictions(path)
 
 
+@pytest.mark.parametrize(
+    "numbers", [("nan", "0"), ("1.5", "0"), ("-0.1", "0"), ("inf", "0"), ("0.5", "nan"), ("0.5", "-2")]
+)
+def test_numbers_that_are_no_confidences_are_refused(tmp_path, numbers):
+    path = tmp_path / "predictions.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, ["a.jpg", "cat", numbers[0], "", numbers[1], "", ""]])
+    with pytest.raises(FileFormatError, match=r"confidences in \[0, 1\] and margins in \[-1, 1\]; got"):
+        read_predictions(path)
+
+
 def test_the_summary_has_the_estimate_or_the_reason_why_there_is_none():
     said = labelling(accuracy=AccuracyEstimate(0.913, 0.85, 0.95, 60)).summary()
     assert "3 images" in said

@@ -19,6 +19,8 @@ from typing import Any, Self
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
 from grande_gnn.experiments.trials import DataName, Trial
+from grande_gnn.internal.json_file import parse_json
+from grande_gnn.internal.schema import either, flag, integer, mapping_of, number, optional, record, text
 
 __all__ = ["Row", "RowStore", "Rows"]
 
@@ -26,6 +28,24 @@ logger = logging.getLogger(__name__)
 
 _LEFT_OUT: dict[str, Any] = {"degree": None, "options": {}, "unreached": None}
 """Fields that version 0.1 did not have, and the values with which they are left out of the file."""
+
+_NAME = text(max_length=4096, surrogates=True)
+_COUNT, _POSITIVE = integer(0, 2**63), integer(1, 2**63)
+_ROW = record(
+    {
+        "dataset": _NAME, "features": _NAME, "system": _NAME, "folds": _POSITIVE, "fold": _COUNT, "repetition": _COUNT,
+        "seed": _COUNT, "normalize": _NAME, "model": optional(_NAME), "sigma": optional(number(0, open_low=True)),
+        "hidden": optional(_POSITIVE), "graph": optional(_NAME), "n_neighbors": optional(_POSITIVE),
+        "lr": optional(number(0, open_low=True)), "epochs": optional(_COUNT), "inner_folds": optional(_POSITIVE),
+        "inner": optional(_COUNT), "degree": optional(_NAME),
+        "options": mapping_of(optional(either(flag, number(), _NAME))), "fingerprint": _NAME,
+        "environment": text(max_length=1 << 16, surrogates=True), "seconds": number(0), "n_test": optional(_COUNT),
+        "accuracy": optional(number(0, 100)), "error": optional(text(max_length=1 << 20, surrogates=True)),
+        "unreached": optional(_COUNT),
+    },
+    optional=("degree", "options", "unreached", "n_test", "accuracy", "error"),
+)  # fmt: skip
+"""What a line may hold."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +74,16 @@ class Row:
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
     @classmethod
-    def from_json(cls, line: str) -> Row:
-        """The row of one line; raises ValueError, TypeError or KeyError where it is none."""
-        content = dict(json.loads(line))
+    def from_json(cls, line: str | bytes) -> Row:
+        """The row of one line; raises :class:`InvalidInputError` where it is none."""
+        content = parse_json(line, allow_nan=True)
+        measured = isinstance(content, dict) and content.get("accuracy")
+        is_nan = isinstance(measured, float) and math.isnan(
+            measured
+        )  # version 0.1 wrote this where nothing was measured
+        _ROW(content | {"accuracy": None} if is_nan else content, "row")
+        if (content.get("accuracy") is None) == (content.get("error") is None):
+            raise InvalidInputError("a row must have either an accuracy or an error; got both or neither")
         if "options" in content:
             content["options"] = tuple(sorted(content["options"].items()))
         trial = {
@@ -143,19 +170,20 @@ class RowStore(Rows):
         if whole < len(content):
             logger.warning("%s: the last line was cut short by a kill and is dropped", self.path)
             os.ftruncate(self._descriptor, whole)
-        for number, line in enumerate(content[:whole].decode(errors="replace").split("\n")[:-1], start=1):
+        for place, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
             try:
                 self._remember(Row.from_json(line))
-            except (ValueError, TypeError, KeyError) as error:
+            except InvalidInputError as error:
                 raise FileFormatError(
                     f"{self.path} must hold one row of results per line: move it away or choose another output "
-                    f"folder; got {type(error).__name__} {error} in line {number}"
+                    f"folder; got in line {place}: {error}"
                 ) from None
 
     def append(self, rows: Iterable[Row]) -> None:
         """Add rows in one write, at the end and on disk before this returns; known ones are left out."""
         new = self._new(rows)
-        data = "".join(row.to_json() + "\n" for row in new).encode()
+        # A file name that is not Unicode has half characters, which JSON spells as \\udc80 and the like.
+        data = "".join(row.to_json() + "\n" for row in new).encode(errors="backslashreplace")
         size = os.fstat(self._descriptor).st_size
         try:
             while data:

@@ -34,9 +34,11 @@ def read_csv(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
             reader = csv.DictReader(file, restval="")
             found = list(reader.fieldnames or [])
             rows = list(reader)
-    except (OSError, csv.Error) as error:
+    except (OSError, csv.Error, ValueError) as error:
         raise FileFormatError(f"{path} cannot be read; got {error}") from None
-    missing = [name for name in columns if name not in found]
+    missing = [
+        name for name in columns if found.count(name) != 1
+    ]  # a column twice leaves open which one counts
     if missing:
         raise FileFormatError(
             f"{path} needs the columns {', '.join(columns)}; got {', '.join(found) or 'an empty file'}"

@@ -28,6 +28,7 @@ from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
 from grande_gnn.labelling.exports import EXPORTS, check_copies
 from grande_gnn.labelling.result import Labelling, read_predictions, write_predictions
+from grande_gnn.labelling.settings_file import read_settings
 
 __all__ = [
     "ENTRIES",
@@ -163,20 +164,6 @@ def write_labelling(
             write_export(part / file, labelling)
 
     write_folder(folder, fill, _all_entries(), overwrite=overwrite, keep_unmoved=True)
-
-
-def read_settings(folder: Path) -> dict[str, Any]:
-    """The ``settings.json`` of an earlier result."""
-    try:
-        settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
-        if not isinstance(settings, dict):
-            raise ValueError(f"a {type(settings).__name__}")
-    except (OSError, ValueError):
-        raise FileFormatError(
-            "an earlier result must be the output folder of grande label, with model/ and settings.json; "
-            f"got {folder}"
-        ) from None
-    return settings
 
 
 def load_labelling(folder: Path) -> Labelling:

@@ -189,6 +189,11 @@ def read_predictions(path: str | Path) -> Labelling:
         )
     except ValueError as error:
         raise FileFormatError(f"{path} must hold numbers as confidence and margin; got {error}") from None
+    if not ((confidence >= 0) & (confidence <= 1) & (np.abs(margin) <= 1)).all():
+        raise FileFormatError(
+            f"{path} must hold confidences in [0, 1] and margins in [-1, 1]; got {confidence.min()} to {confidence.max()} "
+            f"and {margin.min()} to {margin.max()}"
+        )
     marks = [row["flags"].split() for row in rows]
     unreached, outliers, suspicious = (
         np.array([name in names for names in marks], dtype=bool)

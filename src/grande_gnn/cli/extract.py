@@ -77,9 +77,9 @@ def command(
     from grande_gnn.errors import InvalidInputError
     from grande_gnn.images import RayRunner, extract_features, find_images, load_extractor, write_problems
     from grande_gnn.images.workers import run_locally
-    from grande_gnn.internal.files import check_output
+    from grande_gnn.internal.files import check_output_file
 
-    check_output(output, overwrite)
+    check_output_file(output, overwrite)
     found = find_images(images, labels)
     for note in found.notes:
         click.echo(note)

@@ -76,6 +76,7 @@ def command(
 
     from grande_gnn import labelling
     from grande_gnn.images import find_images, summarize
+    from grande_gnn.internal.files import check_output_file
 
     options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
     if dry_run:
@@ -83,6 +84,7 @@ def command(
         return
     with ProgressMessages() as progress:
         if template is not None:
+            check_output_file(template, options.overwrite)
             suggested = labelling.suggest_labels(images, options, progress)
             labelling.write_template(template, suggested, overwrite=options.overwrite)
             click.echo(

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from grande_gnn import __version__
-from grande_gnn.errors import GrandeError
+from grande_gnn.cli.failures import one_sentence, printable
 
 COMMANDS = {
     "label": "Label a folder of images from the few that have a label.",
@@ -41,10 +41,9 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        printable()
+        with one_sentence():
             return super().invoke(ctx)
-        except GrandeError as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
 
 
 @click.group(

@@ -39,7 +39,7 @@ device_option = click.option(
 """``--device``."""
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default="0", help="Random seed."
 )
 """``--seed``."""
 

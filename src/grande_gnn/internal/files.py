@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, O
 from grande_gnn.internal.abandoned import is_unfinished, remove_abandoned, temporary_file, temporary_folder
 from grande_gnn.internal.swap import discard, new_entries, recover, swap_in
 
-__all__ = ["check_output", "is_unfinished", "naming", "write_atomically", "write_folder"]
+__all__ = ["check_output", "check_output_file", "is_unfinished", "naming", "write_atomically", "write_folder"]
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-    """Refuse a path that exists, unless it may be overwritten, and one whose folder does not exist."""
+    """Refuse a path that exists, unless it may be overwritten, and one in a folder where nothing can be written."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise OutputExistsError(f"the output exists: name another or pass --overwrite; got {path}")
@@ -33,6 +34,22 @@ def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         raise InvalidInputError(
             f"the folder of the output does not exist: create it first; got {target.parent}"
         )
+    if not target.parent.is_dir():
+        raise InvalidInputError(f"the output needs a folder, but this is a file; got {target.parent}")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            return target
+    except OSError as error:
+        raise InvalidInputError(
+            f"nothing can be written to the folder of the output: name another; got {error.strerror} in {target.parent}"
+        ) from None
+
+
+def check_output_file(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
+    """Like :func:`check_output`, for a file: a folder is not overwritten by one."""
+    target = check_output(path, overwrite)
+    if target.is_dir():
+        raise InvalidInputError(f"a file is written there, but it is a folder: name a file; got {path}")
     return target
 
 

@@ -51,4 +51,4 @@ def _read_state(path: Path) -> dict[str, torch.Tensor]:
         raise FileFormatError(
             f"{path} must hold a dictionary of tensors (a state_dict); got {type(state).__name__}"
         )
-    return {key.removeprefix("module."): value for key, value in state.items()}
+    return {str(key).removeprefix("module."): value for key, value in state.items()}

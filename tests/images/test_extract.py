@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +58,40 @@ def test_thumbnails_come_from_the_store_or_from_the_files(
     assert all(result.store.thumbnails(result.digests))  # those that were made are kept
     with Image.open(class_folders / result.images.files[2]) as image:
         assert np.abs(np.mean(image.convert("RGB"), axis=(0, 1)) - np.mean(third, axis=(0, 1))).max() < 12
+
+
+@pytest.mark.parametrize(
+    "damage", ["one row", "one row of a copied file", "all rows", "the file", "the end of the file"]
+)
+def test_what_is_damaged_in_the_store_is_extracted_again(
+    class_folders: Path, extractor: Extractor, tmp_path: Path, damage: str
+) -> None:
+    first = extract(class_folders, extractor, tmp_path, workers=0)
+    before, path = first.features(), first.store.path
+    where = "" if damage == "all rows" else f" WHERE digest = x'{first.digests[4].hex()}'"
+    if "row" in damage:
+        connection = sqlite3.connect(path)
+        with connection:
+            connection.execute("UPDATE images SET feature = x'00000000' || substr(feature, 5)" + where)
+            if "copied" in damage:
+                connection.execute("DELETE FROM files")  # so that it is found by its content only
+        connection.close()
+    else:
+        content = bytearray(path.read_bytes())
+        start = 0 if damage == "the file" else len(content) // 2
+        content[start:] = bytes(len(content) - start)
+        path.write_bytes(content)
+    again = extract(class_folders, extractor, tmp_path, workers=0)
+    np.testing.assert_array_equal(again.features(), before)
+    assert again.n_reused == {"one row": 7, "one row of a copied file": 7, "all rows": 0}.get(damage, 0)
+
+
+def test_a_thumbnail_that_is_no_picture_is_none(
+    class_folders: Path, extractor: Extractor, tmp_path: Path
+) -> None:
+    result = extract(class_folders, extractor, tmp_path, workers=0, thumbnails=True)
+    result.store.add_thumbnails({result.digests[0]: b"no picture"})
+    assert [picture is None for picture in result.thumbnails([0, 1])] == [True, False]
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:

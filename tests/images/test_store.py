@@ -6,6 +6,7 @@ import importlib
 import multiprocessing
 import os
 import pickle
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -93,7 +94,7 @@ import os, signal, sqlite3
 connection = sqlite3.connect({str(store.path)!r})
 connection.execute("PRAGMA cache_size = 1")
 for number in range(500):
-    connection.execute("INSERT INTO images VALUES (?, ?, ?)", (os.urandom(20), b"t", bytes(5000)))
+    connection.execute("INSERT INTO images VALUES (?, ?, ?, ?, ?)", (os.urandom(20), b"t", bytes(5000), b"", b""))
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", script]).returncode == -9
@@ -124,10 +125,96 @@ def test_it_can_be_sent_to_other_processes(store: FeatureStore) -> None:
     assert image(1).digest in pickle.loads(pickle.dumps(store)).digests()
 
 
-def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "test.sqlite").write_bytes(b"this is no database" * 100)
-    with pytest.raises(FileFormatError, match="delete it"):
-        FeatureStore(tmp_path, "test")
+def test_a_damaged_file_is_set_aside_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for number in (1, 2):
+        (tmp_path / "test.sqlite").write_bytes(b"this is no database" * 100)
+        store = FeatureStore(tmp_path, "test")
+        assert f"was set aside as test.sqlite.corrupt-{number}" in caplog.messages[-1]
+        assert (tmp_path / f"test.sqlite.corrupt-{number}").read_bytes() == b"this is no database" * 100
+        assert store.is_empty()
+    store.add([image(1)])
+    assert store.digests() == {image(1).digest}
+
+
+# -- rows that are not what was written -------------------------------------------------------------------
+
+
+def change(store: FeatureStore, statement: str, *values: object) -> None:
+    connection = sqlite3.connect(store.path)
+    with connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+OTHER = np.full(7, 9, dtype="<f4").tobytes()
+
+HARM = {
+    "other features": "UPDATE images SET feature = x'" + OTHER.hex() + "' WHERE digest = ?",
+    "NaN": "UPDATE images SET feature = x'" + "0000c07f" * 7 + "' WHERE digest = ?",
+    "fewer features": "UPDATE images SET feature = substr(feature, 1, 24) WHERE digest = ?",
+    "an odd length": "UPDATE images SET feature = substr(feature, 1, 27) WHERE digest = ?",
+    "no features": "UPDATE images SET feature = x'' WHERE digest = ?",
+    "text": "UPDATE images SET feature = 'features' WHERE digest = ?",
+    "a number": "UPDATE images SET feature = 3 WHERE digest = ?",
+    "no checksum": "UPDATE images SET feature_check = NULL WHERE digest = ?",
+    "another checksum": "UPDATE images SET feature_check = x'00' WHERE digest = ?",
+    "a thumbnail that is text": "UPDATE images SET thumbnail = 'x' WHERE digest = ?",
+    "a huge row": "UPDATE images SET feature = zeroblob(40000000) WHERE digest = ?",
+    "the features of another image": "UPDATE images SET feature = (SELECT feature FROM images LIMIT 1), feature_check = "
+    "(SELECT feature_check FROM images LIMIT 1) WHERE digest = ?",
+    "gone": "DELETE FROM images WHERE digest = ?",
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_damaged_row_is_found_and_removed(store: FeatureStore, harm: str) -> None:
+    store.add([image(number) for number in range(5)])
+    digests = [image(number).digest for number in range(5)]
+    assert store.remove_damaged(digests) == set()
+    change(store, HARM[harm], digests[3])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(FileFormatError, match="missing or damaged"):
+        list(store.features(digests))
+    assert store.remove_damaged(digests) == {digests[3]}
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+    )  # kilobytes: the huge row is not read
+    assert store.digests() == set(digests) - {digests[3]}
+    store.add([image(3)])
+    assert np.concatenate(list(store.features(digests)))[:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("value", ["x'00'", "'text'", "7", "zeroblob(40000000)"])
+def test_a_damaged_thumbnail_counts_as_none_and_is_made_again(store: FeatureStore, value: str) -> None:
+    store.add([image(1), image(2)])
+    change(store, f"UPDATE images SET thumbnail = {value} WHERE digest = ?", image(1).digest)
+    digests = [image(1).digest, image(2).digest]
+    assert list(store.thumbnails(digests)) == [b"", b"thumb2"]
+    store.add_thumbnails({image(1).digest: b"again"})
+    assert list(store.thumbnails(digests)) == [b"again", b"thumb2"]
+
+
+def test_a_store_of_version_0_1_gets_checksums(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "test.sqlite")
+    connection.executescript("""
+CREATE TABLE IF NOT EXISTS images (digest BLOB PRIMARY KEY, thumbnail BLOB NOT NULL, feature BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS files (
+    path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, changed INTEGER, digest BLOB NOT NULL
+) WITHOUT ROWID;
+""")
+    with connection:
+        for number in range(3):
+            one = image(number)
+            connection.execute("INSERT INTO images VALUES (?, ?, ?)", (*one[:2], one.feature.tobytes()))
+        connection.execute("UPDATE images SET feature = 'no features' WHERE digest = ?", (image(2).digest,))
+    connection.close()
+    for _ in range(2):
+        store = FeatureStore(tmp_path, "test")
+        assert store.digests() == {image(0).digest, image(1).digest}
+        (block,) = store.features([image(1).digest, image(0).digest])
+        assert block[:, 0].tolist() == [1, 0]
+        assert list(store.thumbnails([image(0).digest])) == [b"thumb0"]
+    assert not list(tmp_path.glob("*corrupt*"))
 
 
 def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:

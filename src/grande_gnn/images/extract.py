@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
@@ -22,10 +23,13 @@ from grande_gnn.images.networks import Extractor
 from grande_gnn.images.problems import Problem
 from grande_gnn.images.read import read_thumbnail
 from grande_gnn.images.store import FeatureStore, FileState, StoredImage
+from grande_gnn.images.store_file import DamagedStoreError
 from grande_gnn.images.workers import Batch, Runner, run_locally
 from grande_gnn.internal.device import DEVICES
 from grande_gnn.internal.features_file import write_features
 from grande_gnn.internal.validation import check_choice, check_integer
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["Extraction", "Progress", "extract_features"]
 
@@ -34,6 +38,8 @@ Progress = Callable[[int, int], object]
 
 _FLUSH_S = 1.0
 """Finished work is stored this often: a killed process loses no more, except the batches its workers hold."""
+_ROUNDS = 2
+"""How often to extract: once, and again those whose rows in the store turn out to be damaged."""
 _CHUNK = 1000
 """Files looked up in the store at a time."""
 
@@ -68,7 +74,7 @@ class Extraction:
                     [row for row in wanted[start : start + _CHUNK] if not kept[self.digests[row]]]
                 )
             for digest in digests:
-                yield Image.open(BytesIO(kept[digest])) if kept[digest] else None
+                yield _picture(kept[digest])
 
     def _make_thumbnails(self, rows: Sequence[int]) -> dict[bytes, bytes]:
         paths = self.images.paths()
@@ -114,22 +120,45 @@ def extract_features(
         check_integer(workers, name="workers")
     check_choice(device, DEVICES, name="device")
     report = _bar() if progress is True else progress or _no_report
-    kept = FeatureStore(store, extractor.identity)
+
+    def extract() -> Extraction:
+        kept = FeatureStore(store, extractor.identity)
+        return _extract(
+            images, kept, lambda paths: runner(paths, extractor, kept, device, workers, thumbnails), report
+        )
+
+    try:
+        return extract()
+    except DamagedStoreError as error:  # it has been set aside
+        logger.warning("%s", error)
+        return extract()
+
+
+def _extract(
+    images: ImageSet, kept: FeatureStore, run: Callable[[Sequence[Path]], Iterator[Batch]], report: Progress
+) -> Extraction:
     paths = [path.absolute() for path in images.paths()]
     digests = _unchanged(paths, kept)
-    missing = [index for index, digest in enumerate(digests) if digest is None]
+    damaged = kept.remove_damaged(digest for digest in digests if digest is not None)
+    missing = [index for index, digest in enumerate(digests) if digest is None or digest in damaged]
     reasons: dict[int, str] = {}
     n_extracted = 0
-    if missing:
-        batches = runner([paths[index] for index in missing], extractor, kept, device, workers, thumbnails)
+    for _ in range(_ROUNDS):
+        if not missing:
+            break
+        done = 0
         with _Writer(kept) as writer:
             report(0, len(missing))
-            for batch in batches:
+            for batch in run([paths[index] for index in missing]):
                 for position, file in enumerate(batch.files, start=batch.start):
                     digests[missing[position]], reasons[missing[position]] = file.digest, file.reason
                 n_extracted += len(batch.values)
+                done += len(batch.files)
                 writer.add(batch)
-                report(len(reasons), len(missing))
+                report(done, len(missing))
+        # The same content may have been in the store under another path, and its row be damaged.
+        damaged = kept.remove_damaged(digests[index] or b"" for index in missing if not reasons[index])
+        missing = [index for index in missing if not reasons[index] and digests[index] in damaged]
     return _collect(images, digests, reasons, kept, n_extracted)
 
 
@@ -153,6 +182,13 @@ def _bar() -> Progress:
             bars[0].close()
 
     return report
+
+
+def _picture(data: bytes) -> Image.Image | None:
+    try:
+        return Image.open(BytesIO(data)) if data else None
+    except (OSError, ValueError):  # UnidentifiedImageError is an OSError
+        return None
 
 
 def _read_thumbnail(path: Path) -> bytes:

@@ -1,9 +1,10 @@
 """The feature store: features kept by file content, so that no image is extracted twice.
 
-There is one SQLite file per extractor. A row holds the digest of an image file's bytes, its thumbnail
-and its features. Rows are written in transactions, so a process killed at any moment leaves
-the rows of all finished transactions and nothing else. A second table remembers the digest of
-each path together with the file's size and times, so that unchanged files are not even opened again.
+There is one SQLite file per extractor. A row holds the digest of an image file's bytes, its thumbnail and its
+features, each with a checksum: a row that does not match is not used, and its image is extracted again. Rows are written
+in transactions, so a process killed at any moment leaves the rows of all finished transactions and nothing else. A second
+table remembers the digest of each path together with the file's size and times, so that unchanged files are not even
+opened again. Rows of version 0.1 have no checksums; they get them, as they are, when the store is first opened.
 
 The store is in the folder ``GRANDE_CACHE`` if that variable is set, otherwise in the user's cache
 folder (``~/.cache/grande-gnn`` on Linux). Deleting it costs only the time to extract again.
@@ -12,11 +13,10 @@ folder (``~/.cache/grande-gnn`` on Linux). Deleting it costs only the time to ex
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
-import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,19 +25,14 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
 from grande_gnn.errors import FileFormatError, GrandeError
+from grande_gnn.images.store_file import MAX_BLOB, DamagedStoreError, StoreFile
 
 __all__ = ["FeatureStore", "FileState", "StoredImage", "default_store_folder", "digest_file"]
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS images (digest BLOB PRIMARY KEY, thumbnail BLOB NOT NULL, feature BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS files (
-    path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, changed INTEGER, digest BLOB NOT NULL
-) WITHOUT ROWID;
-"""
+logger = logging.getLogger(__name__)
+
 _CHUNK = 500
 """Keys per query; SQLite allows at least 999."""
-_WAIT_S = 120.0
-"""How long to wait while another process writes to the same store."""
 SETTLED_NS = 2_000_000_000
 """A file changed less than two seconds ago may change again without a new time stamp."""
 
@@ -102,32 +97,34 @@ class FeatureStore:
                 f"the feature store needs a folder to write to: choose one with --store or GRANDE_CACHE; "
                 f"got {error}"
             ) from None
-        with self._open() as connection:
-            connection.executescript(_SCHEMA)
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection with a transaction that is committed if the block ends without an error."""
+        self.file = StoreFile(self.path)
         try:
-            with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as connection, connection:
-                yield connection
-        except sqlite3.OperationalError as error:
-            raise GrandeError(
-                f"the feature store {self.path} cannot be used (disk full, no permission?): choose another "
-                f"folder with --store or GRANDE_CACHE; got {error}"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise FileFormatError(
-                f"the feature store {self.path} is damaged: delete it, and the features will be extracted again; "
-                f"got {error}"
-            ) from error
+            is_old = self.file.prepare()
+        except DamagedStoreError as error:
+            logger.warning("%s", error)
+            is_old = self.file.prepare()
+        if is_old:
+            self._adopt()
+
+    def _adopt(self) -> None:
+        """Give the rows of version 0.1 their checksums; those that cannot be features are removed."""
+        logger.info("%s was written by version 0.1: its rows get checksums", self.path)
+        with self.file.open() as connection:
+            connection.execute(f"DELETE FROM images WHERE {_UNUSABLE}")
+            for (digest,) in connection.execute("SELECT digest FROM images").fetchall():
+                thumbnail, feature = connection.execute(
+                    "SELECT thumbnail, feature FROM images WHERE digest = ?", (digest,)
+                ).fetchone()
+                connection.execute(
+                    "UPDATE images SET feature_check = ?, thumbnail_check = ? WHERE digest = ?",
+                    (_check(digest, feature), _check(digest, thumbnail), digest),
+                )
 
     def add(self, images: Sequence[StoredImage], files: Sequence[tuple[FileState, bytes]] = ()) -> None:
         """Store images, and which content each file has, in one transaction."""
-        with self._open() as connection:
+        with self.file.open() as connection:
             connection.executemany(
-                "INSERT OR IGNORE INTO images VALUES (?, ?, ?)",
-                ((image.digest, image.thumbnail, image.feature.astype("<f4").tobytes()) for image in images),
+                "INSERT OR IGNORE INTO images VALUES (?, ?, ?, ?, ?)", (_row(image) for image in images)
             )
             connection.executemany(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
@@ -135,21 +132,21 @@ class FeatureStore:
             )
 
     def add_thumbnails(self, thumbnails: Mapping[bytes, bytes]) -> None:
-        """Store thumbnails, by digest, of images that have none yet."""
-        with self._open() as connection:
+        """Store thumbnails, by digest, of images that have none or a damaged one."""
+        with self.file.open() as connection:
             connection.executemany(
-                "UPDATE images SET thumbnail = ? WHERE digest = ? AND thumbnail = x''",
-                ((data, digest) for digest, data in thumbnails.items()),
+                "UPDATE images SET thumbnail = ?, thumbnail_check = ? WHERE digest = ?",
+                ((data, _check(digest, data), digest) for digest, data in thumbnails.items()),
             )
 
     def digests(self) -> frozenset[bytes]:
         """The digests of all images in the store."""
-        with self._open() as connection:
+        with self.file.open() as connection:
             return frozenset(row[0] for row in connection.execute("SELECT digest FROM images"))
 
     def is_empty(self) -> bool:
         """Whether the store holds no image."""
-        with self._open() as connection:
+        with self.file.open() as connection:
             return connection.execute("SELECT 1 FROM images LIMIT 1").fetchone() is None
 
     def unchanged(self, states: Sequence[FileState]) -> list[bytes | None]:
@@ -161,25 +158,71 @@ class FeatureStore:
         digests = {FileState(*row[:4]): row[4] for row in rows}
         return [digests.get(state) for state in states]
 
+    def remove_damaged(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Those of ``digests`` whose features are missing or do not match their checksum; they are removed."""
+        wanted = list(dict.fromkeys(digests))
+        damaged: set[bytes] = set()
+        for start in range(0, len(wanted), _CHUNK):
+            chunk = wanted[start : start + _CHUNK]
+            damaged |= set(chunk) - self._intact("feature", chunk).keys()
+        if damaged:
+            logger.warning("%s: the features of %d images are damaged and not used", self.path, len(damaged))
+            with self.file.open() as connection:
+                connection.executemany(
+                    "DELETE FROM images WHERE digest = ?", [(digest,) for digest in damaged]
+                )
+        return damaged
+
     def features(self, digests: Sequence[bytes]) -> Iterator[NDArray[np.float32]]:
         """The features of ``digests``, in their order, in blocks of rows."""
         for start in range(0, len(digests), _CHUNK):
             chunk = digests[start : start + _CHUNK]
-            rows = dict(self._select("digest, feature FROM images WHERE digest", chunk))
+            rows = self._intact("feature", chunk)
+            lengths = {len(row) for row in rows.values()}
+            if len(rows) < len(set(chunk)) or len(lengths) != 1 or lengths.pop() % 4:
+                raise FileFormatError(
+                    f"the feature store {self.path} changed while it was used: run the command again; got rows that are "
+                    "missing or damaged"
+                )
             yield np.stack([np.frombuffer(rows[digest], dtype="<f4") for digest in chunk])
 
     def thumbnails(self, digests: Sequence[bytes]) -> Iterator[bytes]:
         """The thumbnails of ``digests``, in their order, as JPEG files of 64 × 64 pixels; empty where there is none."""
         for start in range(0, len(digests), _CHUNK):
             chunk = digests[start : start + _CHUNK]
-            rows = dict(self._select("digest, thumbnail FROM images WHERE digest", chunk))
-            yield from (rows[digest] for digest in chunk)
+            rows = self._intact("thumbnail", chunk)
+            yield from (rows.get(digest, b"") for digest in chunk)
+
+    def _intact(self, column: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The blobs of a column that match their checksums, by digest."""
+        found = f"digest, {column}, {column}_check FROM images WHERE NOT ({_UNUSABLE}) AND digest"
+        return {
+            digest: blob for digest, blob, check in self._select(found, keys) if check == _check(digest, blob)
+        }
 
     def _select(self, what: str, keys: Sequence[bytes]) -> list[tuple]:
         rows: list[tuple] = []
-        with self._open() as connection:
+        with self.file.open() as connection:
             for start in range(0, len(keys), _CHUNK):
                 chunk = keys[start : start + _CHUNK]
                 marks = ",".join("?" * len(chunk))
                 rows += connection.execute(f"SELECT {what} IN ({marks})", chunk).fetchall()
         return rows
+
+
+_UNUSABLE = (
+    f"typeof(digest) != 'blob' OR typeof(feature) != 'blob' OR typeof(thumbnail) != 'blob' OR length(feature) > {MAX_BLOB} "
+    f"OR length(feature) = 0 OR length(feature) % 4 != 0 OR length(thumbnail) > {MAX_BLOB}"
+)
+"""Which rows cannot hold features; SQLite knows the length of a blob without reading it."""
+
+
+def _check(digest: bytes, blob: bytes) -> bytes:
+    """The checksum of a blob in the row of ``digest``."""
+    return hashlib.blake2b(digest + blob, digest_size=16).digest()
+
+
+def _row(image: StoredImage) -> tuple[bytes, ...]:
+    feature = image.feature.astype("<f4").tobytes()
+    checks = (_check(image.digest, feature), _check(image.digest, image.thumbnail))
+    return image.digest, image.thumbnail, feature, *checks

@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from grande_gnn import evaluate, ranked_lists, reciprocal_knn_graph
+from grande_gnn.experiments.split_graphs import evaluate_split, load_split_graph
 from grande_gnn.graph.graph_files import save_graph, save_lists
 
 QUICK = ["--folds", 3, "--repeats", 2, "--hidden", 8, "--neighbors", 10, "--device", "cpu"]
@@ -144,3 +146,42 @@ def test_refuses_what_is_no_npz(refused, tmp_path, content):
 )
 def test_refuses_options(refused, features, options, words):
     assert words in refused("evaluate", features, *options)
+
+
+# -- graphs with a split of their own -----------------------------------------------------------------
+
+
+@pytest.fixture
+def split_graph(tmp_path):
+    """Two groups joined inside, with words of their own, as sparse features."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(40) % 2
+    words = sp.csr_matrix(
+        (rng.random((40, 8)) < np.where(np.arange(8) % 2 == labels[:, None], 0.8, 0.1)) * 1.0
+    )
+    edges = np.array([(a, (a + 2 * b) % 40) for a in range(40) for b in (1, 2, 3)])
+    split = np.arange(40) // 10 - 1
+    path = tmp_path / "groups.npz"
+    np.savez(
+        path, data=words.data, indices=words.indices, indptr=words.indptr, shape=words.shape, labels=labels,
+        edges=edges, split=split,
+    )  # fmt: skip
+    return path
+
+
+def test_a_split_is_used_with_the_published_settings(grande, split_graph):
+    call = ["evaluate", split_graph, "--split", "public", "--model", "gcn", "--repeats", 2, "--device", "cpu"]
+    (row,) = rows(grande(*call, "--json"))
+    expected = evaluate_split(load_split_graph(split_graph), "gcn", seeds=2, device="cpu")
+    assert row["accuracy_mean"] == expected.test.mean()
+    assert (row["graph"], row["model"], row["degree"], row["seeds"]) == ("groups", "gcn", "grande", 2)
+    (narrow,) = rows(grande(*call, "--json", "--hidden", 2, "--lr", 1e-9))
+    own = evaluate_split(load_split_graph(split_graph), "gcn", seeds=2, device="cpu", hidden=2, lr=1e-9)
+    assert narrow["accuracy_mean"] == own.test.mean() != expected.test.mean()
+    sentence = grande(*call).stdout
+    assert sentence.startswith("GCN with GRaNDe σ=0.2 on the test nodes: ")
+    assert "95 % over 2 seeds" in sentence
+
+
+def test_a_file_without_a_split_is_refused(refused, features):
+    assert "graph with a split" in refused("evaluate", features, "--split", "public")

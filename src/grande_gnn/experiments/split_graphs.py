@@ -1,0 +1,176 @@
+"""Given graphs with a fixed split, such as the citation networks Cora and CiteSeer: the experiments' second protocol.
+
+A file (``.npz``) holds sparse features as CSR (``data``, ``indices``, ``indptr``, ``shape``), ``labels`` (−1: none),
+``edges`` (m × 2, undirected, each once) and ``split``: 0 train, 1 validation, 2 test, −1 unused. A model is trained with
+many seeds on the training nodes; accuracies are means over seeds, and two degrees are compared seed by seed. σ is the one
+with the best mean accuracy on the validation nodes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grande_gnn.engine import Degree, Replica, Settings, as_degree, train
+from grande_gnn.errors import FileFormatError
+from grande_gnn.experiments.statistics import Interval, interval_over_folds, paired_interval
+from grande_gnn.graph import Graph
+from grande_gnn.internal.files import naming, read_npz
+from grande_gnn.internal.validation import check_features, check_integer
+
+__all__ = ["PUBLISHED", "Published", "SplitGraph", "SplitScores", "evaluate_split", "load_split_graph"]
+
+TRAIN, VALIDATION, TEST = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Published:
+    """The settings that a model was published with on these graphs, and the accuracies on Cora and CiteSeer."""
+
+    settings: Mapping[str, Any]
+    hidden: int | None
+    accuracy: Mapping[str, float]
+    source: str
+
+
+PUBLISHED: Mapping[str, Published] = MappingProxyType(
+    {
+        "gcn": Published(
+            {"lr": 0.01, "weight_decay": 5e-4, "dropout": 0.5, "epochs": 200}, 16,
+            {"cora": 81.5, "citeseer": 70.3}, "Kipf and Welling, ICLR 2017",
+        ),
+        "sgc": Published(
+            {"lr": 0.2, "weight_decay": 1.3e-5, "epochs": 100, "n_hops": 2}, None,
+            {"cora": 81.0, "citeseer": 71.9}, "Wu et al., ICML 2019",
+        ),
+        "appnp": Published(
+            {"lr": 0.01, "weight_decay": 5e-4, "dropout": 0.5, "epochs": 200, "n_hops": 10, "alpha": 0.1}, 64,
+            {"cora": 83.3, "citeseer": 71.8}, "Fey and Lenssen, RLGM at ICLR 2019",
+        ),
+        "gat": Published(
+            {"lr": 0.005, "weight_decay": 5e-4, "dropout": 0.6, "epochs": 200}, 64,
+            {"cora": 83.0, "citeseer": 72.5}, "Veličković et al., ICLR 2018",
+        ),
+    }
+)  # fmt: skip
+"""By the name of the model. Models that are not here use GCN's settings with 64 hidden units."""
+
+OTHERWISE = Published(PUBLISHED["gcn"].settings, 64, {}, "")
+
+
+@dataclass(frozen=True, eq=False)
+class SplitGraph:
+    """A graph with features, labels and a split."""
+
+    name: str
+    features: NDArray[np.float32]
+    """Each row divided by its sum."""
+    labels: NDArray[np.int64]
+    graph: Graph
+    split: NDArray[np.int64]
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """The labels of the training nodes, −1 elsewhere."""
+        return np.where(self.split == TRAIN, self.labels, -1)
+
+    def accuracy(self, predictions: NDArray[np.int64], part: int) -> float:
+        """The percentage of right predictions among the labelled nodes of one part of the split."""
+        rows = (self.split == part) & (self.labels >= 0)
+        return float(100 * np.mean(predictions[rows] == self.labels[rows]))
+
+
+def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
+    """Read a graph with a split; rows of features are divided by their sum, as all published results do."""
+    needs = ("data", "indices", "indptr", "shape", "labels", "edges", "split")
+    arrays = read_npz(path, "graph with a split", needs=needs)
+    with naming(path):
+        try:
+            shape = tuple(int(size) for size in arrays["shape"])
+            matrix = sp.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+            matrix.check_format(full_check=True)
+            edges = np.asarray(arrays["edges"], dtype=np.int64).reshape(-1, 2)
+            graph = Graph.from_edges(edges[:, 0], edges[:, 1], n_nodes=shape[0])
+            labels, split = (np.asarray(arrays[name], dtype=np.int64) for name in ("labels", "split"))
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
+            raise FileFormatError(
+                f"{path} must hold sparse features, labels, edges and a split; got {error}"
+            ) from None
+        if labels.shape != split.shape or labels.shape != shape[:1]:
+            raise FileFormatError(
+                f"{path} must have one label and one entry of 'split' for each of its {shape[0]} rows; "
+                f"got shapes {labels.shape} and {split.shape}"
+            )
+        for part, what in ((TRAIN, "train"), (VALIDATION, "validation"), (TEST, "test")):
+            if not ((split == part) & (labels >= 0)).any():
+                raise FileFormatError(
+                    f"{path} must have labelled {what} nodes ('split' equal to {part}); got none"
+                )
+        features = check_features(matrix.toarray())
+    sums = features.sum(axis=1, keepdims=True)
+    features /= np.where(sums > 0, sums, np.float32(1))
+    return SplitGraph(os.path.basename(path).removesuffix(".npz"), features, labels, graph, split)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitScores:
+    """Accuracies in percent of one model and degree, one for each seed."""
+
+    model: str
+    degree: str
+    sigma: float | None
+    validation: NDArray[np.float64]
+    test: NDArray[np.float64]
+
+    @property
+    def interval(self) -> Interval:
+        """Mean test accuracy and its 95 % interval over seeds."""
+        return interval_over_folds(self.test)
+
+    def minus(self, other: SplitScores) -> Interval:
+        """The mean difference of test accuracies and its 95 % interval, seeds paired."""
+        return paired_interval(self.test, other.test)
+
+
+def evaluate_split(
+    data: SplitGraph,
+    model: Any = "gcn",
+    degree: Any = "grande",
+    sigmas: Sequence[float] = (0.2,),
+    *,
+    seeds: int = 10,
+    random_state: int = 0,
+    device: str = "auto",
+    progress: Callable[[int], object] | None = None,
+    **settings: Any,
+) -> SplitScores:
+    """Train on the training nodes with many seeds; of several σ, the one that is best on the validation nodes counts.
+
+    ``settings`` are ``hidden`` and fields of :class:`~grande_gnn.engine.Settings` that replace the published ones.
+    """
+    seeds = check_integer(seeds, name="seeds", low=1)
+    published = PUBLISHED.get(model, OTHERWISE) if isinstance(model, str) else OTHERWISE
+    hidden = settings.pop("hidden", published.hidden)
+    shared = Settings(
+        model=model, device=device, seed=random_state, **{**dict(published.settings), **settings}
+    )
+    degrees: list[Degree] = [as_degree(degree, sigma) for sigma in sigmas]
+    if degrees[0].sigma is None:
+        degrees = degrees[:1]
+    replicas = [Replica(data.known, each, seed, 0, hidden) for each in degrees for seed in range(seeds)]
+    n_classes = int(data.labels.max()) + 1
+    outcomes = train(data.features, data.graph, replicas, n_classes, shared, progress=progress)
+    validation, test = (
+        np.reshape([data.accuracy(o.predictions, part) for o in outcomes], (len(degrees), seeds))
+        for part in (VALIDATION, TEST)
+    )
+    best = int(validation.mean(axis=1).argmax())
+    chosen = degrees[best]
+    return SplitScores(shared.kind.name, chosen.name, chosen.sigma, validation[best], test[best])

@@ -120,7 +120,7 @@ def test_settings_are_the_published_ones_unless_others_are_given(file, monkeypat
         ({"split": np.full(60, 0)}, "labelled validation nodes"),
         ({"indices": np.full(9, 99)}, "must hold sparse features"),
         ({"edges": np.array([[0, 60]])}, "got"),
-        ({"shape": np.array(["a", "b"])}, "must hold sparse features"),
+        ({"shape": np.array(["a", "b"])}, "shape"),
     ],
 )
 def test_says_what_is_wrong(tmp_path, change, words):

@@ -22,12 +22,19 @@ from grande_gnn.engine import Degree, Replica, Settings, as_degree, train
 from grande_gnn.errors import FileFormatError
 from grande_gnn.experiments.statistics import Interval, interval_over_folds, paired_interval
 from grande_gnn.graph import Graph
-from grande_gnn.internal.files import naming, read_npz
+from grande_gnn.internal.files import naming
+from grande_gnn.internal.npz_file import Wanted, read_npz
 from grande_gnn.internal.validation import check_features, check_integer
 
 __all__ = ["PUBLISHED", "Published", "SplitGraph", "SplitScores", "evaluate_split", "load_split_graph"]
 
 TRAIN, VALIDATION, TEST = 0, 1, 2
+
+WANTED = {
+    "data": Wanted("fiu", 1), "indices": Wanted("iu", 1), "indptr": Wanted("iu", 1), "shape": Wanted("iu", 1),
+    "labels": Wanted("iu", 1), "edges": Wanted("iu", 2), "split": Wanted("iu", 1),
+}  # fmt: skip
+"""The arrays of a file."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +96,7 @@ class SplitGraph:
 
 def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
     """Read a graph with a split; rows of features are divided by their sum, as all published results do."""
-    needs = ("data", "indices", "indptr", "shape", "labels", "edges", "split")
-    arrays = read_npz(path, "graph with a split", needs=needs)
+    arrays = read_npz(path, "graph with a split", WANTED)
     with naming(path):
         try:
             shape = tuple(int(size) for size in arrays["shape"])

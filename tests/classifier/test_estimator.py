@@ -3,13 +3,13 @@
 import json
 import math
 import pickle
-from dataclasses import asdict
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
 import torch
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -314,17 +314,28 @@ OPEN = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "a
 
 
 @pytest.mark.parametrize("model", ["sgc", "appnp"])
-def test_open_settings_end_as_one_of_the_choices(blobs, few, model):
+def test_open_settings_end_as_a_committee(blobs, few, model):
     X, _ = blobs
     clf = quick(model, **OPEN).fit(X, few)
-    chosen = vars(clf.choice_)
-    assert chosen.keys() == OPEN.keys()
-    assert "auto" not in chosen.values()
+    for member in clf.committee_.members:
+        chosen = vars(member.choice)
+        assert chosen.keys() == OPEN.keys()
+        assert "auto" not in chosen.values()
+    assert len(clf.committee_.members) == 5
     np.testing.assert_array_equal(clf.predict(X), clf.transduction_)
-    again = quick(model, **chosen).fit(X, few)  # the same settings written out
-    assert again.selection_ is None
+    again = quick(model, **OPEN).fit(X, few)
     np.testing.assert_array_equal(again.label_distributions_, clf.label_distributions_)
     np.testing.assert_array_equal(again.predict_proba(X + 0.1), clf.predict_proba(X + 0.1))
+
+
+def test_fixed_settings_are_a_single_plain_training(blobs, few):
+    X, _ = blobs
+    clf = quick().fit(X, few)
+    assert clf.selection_ is None
+    assert len(clf.committee_.members) == 1
+    (outcome,) = clf.problem_.train([few.astype(np.int64)], keep_models=True)
+    expected = softmax(outcome.logits.astype(np.float64), axis=1)
+    np.testing.assert_array_equal(clf.label_distributions_, expected)
 
 
 def test_what_is_given_is_not_chosen(blobs, few):
@@ -486,16 +497,19 @@ def test_many_numbered_classes_are_no_regression(recwarn):
 # -- other labels of the same samples -------------------------------------------------------------------
 
 
-def test_refit_is_fit_with_the_settings_that_were_chosen(blobs, few):
-    X, _ = blobs
-    first = GrandeClassifier(
-        "sgc", sigma="auto", graph="auto", n_neighbors="auto", normalize="auto", device="cpu", random_state=3
-    ).fit(X, few)
+def withdrawn(few):
     labels = few.copy()
     labels[:3], labels[50:52] = -1, 7  # labels withdrawn, and a new class
+    return labels
+
+
+def test_refit_is_fit_with_the_same_settings(blobs, few):
+    X, _ = blobs
+    options = {"graph": "knn", "n_neighbors": 9, "normalize": "l2", "device": "cpu", "random_state": 3}
+    first = GrandeClassifier("sgc", **options).fit(X, few)
+    labels = withdrawn(few)
     other = first.refit(labels)
-    choice = asdict(first.choice_)
-    expected = GrandeClassifier("sgc", **choice, device="cpu", random_state=3).fit(X, labels)
+    expected = GrandeClassifier("sgc", **options).fit(X, labels)
     assert other.classes_.tolist() == [0, 1, 2, 7]
     np.testing.assert_array_equal(other.label_distributions_, expected.label_distributions_)
     np.testing.assert_array_equal(other.predict_proba(X + 0.1), expected.predict_proba(X + 0.1))
@@ -505,6 +519,25 @@ def test_refit_is_fit_with_the_settings_that_were_chosen(blobs, few):
     assert first.classes_.tolist() == [0, 1, 2]
     with pytest.raises(InvalidInputError, match="120 samples; got 3 labels"):
         first.refit([0, 1, 2])
+
+
+def test_refit_keeps_the_members_of_a_committee_and_weighs_them_again(blobs, few):
+    X, _ = blobs
+    first = quick("sgc", **OPEN).fit(X, few)
+    labels = np.where(
+        few == 2, -1, few
+    )  # members adapt to the number of classes; these were adapted to three
+    other = first.refit(labels)
+    assert [m.choice for m in other.committee_.members] == [m.choice for m in first.committee_.members]
+    assert [m.problem.graph for m in other.committee_.members] == [
+        m.problem.graph for m in first.committee_.members
+    ]
+    assert other.classes_.tolist() == [0, 1]
+    assert other.halves_.probabilities[0].shape == (120, 2)
+    same = first.refit(few)
+    np.testing.assert_array_equal(same.label_distributions_, first.label_distributions_)
+    np.testing.assert_array_equal(same.predict_proba(X + 0.1), first.predict_proba(X + 0.1))
+    assert same.get_params() == first.get_params()
 
 
 def test_refit_knows_the_rows_of_the_context(blobs, few):
@@ -575,5 +608,7 @@ def test_another_module_than_the_saved_one_is_refused(blobs, few, tmp_path):
 def test_a_degree_object_keeps_its_own_sigma(blobs, few):
     X, _ = blobs
     clf = quick(sigma="auto", degree=Grande(0.7)).fit(X, few)
-    assert clf.choice_.sigma == clf.problem_.degree.sigma == 0.7
-    np.testing.assert_array_equal(clf.degree_, quick(sigma=0.7).fit(X, few).degree_)
+    assert {m.choice.sigma for m in clf.committee_.members} == {0.7}
+    assert {m.problem.degree.sigma for m in clf.committee_.members} == {0.7}
+    fixed = quick(sigma=0.2, degree=Grande(0.7)).fit(X, few)
+    np.testing.assert_array_equal(fixed.degree_, quick(sigma=0.7).fit(X, few).degree_)

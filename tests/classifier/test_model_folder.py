@@ -242,12 +242,12 @@ def test_further_members_are_checked_by_their_prefix(saved):
     arrays = load_file(saved / "model.safetensors")
     shapes = {"weight": (3, 2), "bias": (2,)}
     more = {f"member.1.{name}": array for name, array in arrays.items()}
-    check_member(more, "member.1.", 12, 2, shapes)
+    check_member(more, "member.1.", 12, shapes)
     more["member.1.graph.indices"] = more["member.1.graph.indices"] + 1
     with pytest.raises(InvalidInputError, match="graph"):
-        check_member(more, "member.1.", 12, 2, shapes)
+        check_member(more, "member.1.", 12, shapes)
     with pytest.raises(InvalidInputError, match=r"member\.2\.degree"):
-        check_member(more, "member.2.", 12, 2, shapes)
+        check_member(more, "member.2.", 12, shapes)
 
 
 def test_the_format_is_written(saved):

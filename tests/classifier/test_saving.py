@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from grande_gnn import GrandeClassifier
+from grande_gnn.classifier.committee import Committee
+from grande_gnn.classifier.graph_free import GraphFree
+from grande_gnn.classifier.model_folder import fill_model_folder
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
 
 QUICK = {"hidden": 16, "epochs": 10, "lr": 0.02, "n_neighbors": 10, "device": "cpu", "random_state": 0}
@@ -59,6 +63,53 @@ def test_round_trip(blobs, few, tmp_path, model, degree, names, options, asked_b
     assert again.get_params() == clf.get_params()
     assert again.n_features_in_ == clf.n_features_in_
     np.testing.assert_array_equal(again.fit(X, y).label_distributions_, clf.label_distributions_)
+
+
+@pytest.mark.parametrize("misled", [False, True])
+def test_a_committee_comes_back_with_all_its_members(blobs, few, tmp_path, misled):
+    X, _ = blobs
+    few = few.copy()
+    auto = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
+    clf = GrandeClassifier(**(QUICK | auto)).fit(X, few)
+    if misled:  # a member without a graph, which these data do not need
+        members = tuple(replace(m, weight=0.7 * m.weight) for m in clf.committee_.members)
+        linear = GraphFree(np.ones((X.shape[1], 3)) / 7, np.arange(3.0), 0.3)
+        clf.settle(Committee(members, linear))
+    clf.save(tmp_path / "model")
+    again = GrandeClassifier.load(tmp_path / "model")
+    new = X[:6] + np.float32(0.1)
+    np.testing.assert_array_equal(again.predict_proba(new), clf.predict_proba(new))
+    for name in ("transduction_", "label_distributions_", "degree_", "reached_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(clf, name))
+    assert str(again.committee_) == str(clf.committee_)
+    assert again.committee_.described() == clf.committee_.described()
+    assert again.get_params() == clf.get_params()
+    np.testing.assert_array_equal(again.refit(few).label_distributions_, clf.refit(few).label_distributions_)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: r["members"][1].update(weight=0.9), "sum to one"),
+        (lambda r: r["members"][1].update(weight=-0.2), "weight"),
+        (lambda r: r["members"][0].update(temperature=0), "members"),
+        (lambda r: r["members"].append({"graph": None, "weight": 0.0}), "members"),
+        (lambda r: r["members"].insert(0, {"graph": None, "weight": 0.5}), "members"),
+        (lambda r: r.update(members=[]), "members"),
+        (lambda r: r["members"].append(dict(r["members"][0])), "sum to one"),
+    ],
+)
+def test_members_that_do_not_fit_are_refused(blobs, few, tmp_path, change, words):
+    auto = dict.fromkeys(("graph", "normalize", "sigma"), "auto")
+    GrandeClassifier("sgc", **(QUICK | auto | {"epochs": 2})).fit(blobs[0], few).save(tmp_path / "model")
+    rest = json.loads((tmp_path / "model" / "model.json").read_text())
+    arrays = load_file(tmp_path / "model" / "model.safetensors")
+    change(rest)
+    (tmp_path / "again").mkdir()
+    del rest["checksums"]
+    fill_model_folder(tmp_path / "again", rest, arrays)
+    with pytest.raises(FileFormatError, match=words):
+        GrandeClassifier.load(tmp_path / "again")
 
 
 @pytest.mark.parametrize("what", ["context", "random_state", "device"])

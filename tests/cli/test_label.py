@@ -355,7 +355,7 @@ def test_the_command_prints_what_was_done(photos, tmp_path, monkeypatch):
         "Labels are the names of the class folders.",
         "36 images have features, 0 of them from earlier runs.",
         f"36 images copied into class folders in {tmp_path / 'sorted'}.",
-        "24 images labelled in 3 classes with graph=",
+        "24 images labelled in 3 classes with a committee of ",
         "Expected accuracy ",
         f"1 problem is listed in {out / 'problems.csv'}.",
         f"Open {out / 'report.html'}; the labels are in {out / 'predictions.csv'}.",

@@ -54,8 +54,10 @@ def test_three_lines_label_a_folder_and_write_nothing(photos, tmp_path):
 
 def test_the_labels_are_those_of_version_0_1(tmp_path, monkeypatch):
     monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
-    options = LabelOptions(extractor="pixels", model="sgc", n_neighbors=8, workers=0, device="cpu")
-    result, old = label_images(OLD / "photos", options=options), Labelling.load(OLD / "out")
+    old = Labelling.load(OLD / "out")
+    chosen = asdict(old.classifier.choice_)
+    options = LabelOptions(extractor="pixels", model="sgc", workers=0, device="cpu", **chosen)
+    result = label_images(OLD / "photos", options=options)
     assert result.files == old.files
     assert result.labels == old.labels
     assert result.flags() == old.flags()
@@ -102,12 +104,12 @@ def test_copies_need_no_output_folder_and_exports_do(photos, tmp_path):
 
 
 def test_neighbors_are_searched_once_for_each_normalization(photos, tmp_path, monkeypatch):
-    """Tuning, graph, outliers, confidence and report share two searches: of raw and of normalized features."""
+    """All members of the committee, outliers, confidence and report share one search."""
     searched = []
     exact = BACKENDS["exact"]
     monkeypatch.setitem(BACKENDS, "exact", lambda X, *rest: searched.append(X.tobytes()) or exact(X, *rest))
     label_images(photos, tmp_path / "out", AUTO)
-    assert len(searched) == len(set(searched)) == 2
+    assert len(searched) == 1
     searched.clear()
     result = Labelling.load(tmp_path / "out")
     result.corrected({"12.png": "red"}).neighbors.lists(7)
@@ -214,19 +216,29 @@ def test_a_folder_without_a_model_or_without_an_extractor_is_refused(groups, pho
 
 def test_corrections_give_what_the_same_labels_give_with_the_settings_fixed(groups):
     X, _, given = groups()
-    first = label_features(X, given, options=LabelOptions(model="sgc", device="cpu", seed=5))
+    first = label_features(X, given, options=FIXED)
     corrections = {"0": "dog", "40": "elk", "50": "yak", "51": "yak", "3": "", "4": "  "}
     labels = list(given)
     for file, label in corrections.items():
         labels[int(file)] = label.strip()
-    choice = asdict(first.classifier.choice_)
-    expected = label_features(X, labels, options=LabelOptions(model="sgc", device="cpu", seed=5, **choice))
+    expected = label_features(X, labels, options=FIXED)
     result = first.corrected(corrections)
     assert_same(result, expected)
     assert result.labels[50] == "yak"
     assert result.given[3] == ""
     assert result.settings == expected.settings
     assert first.given == given  # the first labelling is as it was
+
+
+def test_corrections_of_a_committee_give_what_the_same_labels_give(groups):
+    X, _, given = groups()
+    options = LabelOptions(model="sgc", device="cpu", seed=5)
+    labels = ["", *given[1:]]  # as many classes as before, so that the members are the same
+    result = label_features(X, given, options=options).corrected({"0": ""})
+    expected = label_features(X, labels, options=options)
+    assert_same(result, expected)
+    assert len(result.classifier.committee_.members) > 1
+    assert expected.settings["members"] == expected.classifier.committee_.described()
 
 
 def test_corrections_of_a_loaded_labelling_are_the_same(photos, tmp_path):

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from grande_gnn.classifier.committee import Committee, Selection, train_alone, train_committee
 from grande_gnn.classifier.context import matching_rows, with_context
 from grande_gnn.classifier.copies import find_copies
 from grande_gnn.classifier.halves import Halves, train_halves
-from grande_gnn.classifier.new_samples import attach, logits_of_new
+from grande_gnn.classifier.label_checks import check_labels, one_line_errors
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
-from grande_gnn.classifier.tuning import PAPER, Selection, choose
+from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.classifier.tuning import PAPER, members_for
 from grande_gnn.degree import Degree
 from grande_gnn.engine import DegreeFunction, Settings
 from grande_gnn.engine.degrees import as_degree
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph.kinds import public_graphs
 from grande_gnn.internal.validation import (
-    as_label_array,
     check_choice,
     check_features,
     check_integer,
     check_sigma,
-    encode_labels,
 )
 
 __all__ = ["GrandeClassifier"]
@@ -57,8 +52,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     graph : ``"reciprocal"`` (the paper's), ``"knn"``, ``"dgcg"`` or another registered name.
     n_neighbors : entries of each ranked list that count, the sample itself included.
     normalize : ``"none"`` (the paper), ``"l2"`` or ``"center-l2"``.
-        Each of these four may be ``"auto"``: it is then chosen by cross-validation inside the labelled samples
-        (:mod:`grande_gnn.classifier.tuning`), which costs several fits.
+        Each of these four may be ``"auto"``: a committee of up to five graphs then answers with the mean of their
+        probabilities (:mod:`grande_gnn.classifier.tuning`), which costs up to nine fits.
     hidden : neurons of APPNP's hidden layer; ``None`` for one linear layer.
     n_hops : hops of the diffusion; ``None`` for the model's own (2 or 10).
     alpha : APPNP's weight of returning to the start.
@@ -78,16 +73,16 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     classes_ : the class labels.
     transduction_ : the label of every node: the rows of X, then the added rows of ``context``.
     label_distributions_ : probabilities of the classes for every node.
-    reached_ : whether a label reaches the node through the graph; where not, the label comes from the node's own features
-        alone.
-    degree_ : the degree δ of every node after training.
-    graph_ : the graph that the labels were spread over.
-    features_, parameters_ : the fitted rows and the trained parameters.
+    reached_ : whether a label reaches the node through the graph of any member; where not, the label comes from the
+        node's own features alone.
+    committee_ : the trained members; one with fixed settings, several where settings were ``"auto"``.
+    degree_, graph_, parameters_, problem_, choice_ : of the first member: the degree δ of every node after training, the
+        graph that the labels were spread over, the trained parameters, what is needed to train on other labels, and
+        graph, n_neighbors, normalize and sigma as used.
+    features_ : the fitted rows.
     neighbors_ : the neighbors of the normalized features, searched once for everything that needs them.
     normalizer_ : the statistics of the normalization.
-    problem_ : inputs, graph, degree and settings, to train on other labels.
-    choice_ : graph, n_neighbors, normalize and sigma as used.
-    selection_ : how the choice was made, with held-out predictions; ``None`` when nothing was ``"auto"``.
+    selection_ : what ``"auto"`` became, with held-out predictions; ``None`` when nothing was ``"auto"``.
     halves_ : what trainings from two disjoint halves of the labels say (:class:`~grande_gnn.classifier.halves.Halves`);
         ``None`` when nothing was ``"auto"`` (:meth:`train_halves` makes them) or there are too few labels for two halves.
 
@@ -160,33 +155,56 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         settings = self.settings()
         wanted = self._wanted(graph)
         X_array = self._checked(X, reset=True)
-        codes, self.classes_ = self._checked_labels(y, len(X_array))
+        codes, self.classes_ = check_labels(y, len(X_array), type(self).__name__)
         self.features_, codes = with_context(X_array, codes, self.context)
         preparation = Preparation(
             self.features_, len(self.classes_), settings, self.hidden, self.degree, graph
         )
-        self.selection_ = self._selected(preparation, codes, wanted)
-        self.choice_ = wanted if self.selection_ is None else self.selection_.choice
+        choices = self._members(wanted, len(codes))
+        preparation.expect(choices)
+        self.choice_ = choices[0]
         self.normalizer_ = preparation.normalizer(self.choice_)
         self.neighbors_ = preparation.neighbors(self.choice_)
-        self.problem_ = preparation.problem(self.choice_)
-        self._train(codes)
-        self.halves_ = None if self.selection_ is None else self.train_halves(codes)
-        return self
+        candidates = [(choice, preparation.problem(choice)) for choice in choices]
+        return self._train(candidates, codes, automatic=wanted.is_open)
 
     def refit(self, y: ArrayLike) -> Self:
         """A new classifier, trained on other labels of the same samples: one label per row of ``features_``.
 
-        Nothing is searched or chosen again: features, neighbors, graph and settings are those of this classifier.
+        Nothing is searched or chosen again: features, neighbors, graphs and settings are those of this classifier. With
+        automatic settings, the labels are weighted and the members are compared anew.
         """
         check_is_fitted(self)
-        other = clone(self).set_params(**asdict(self.choice_), context=None)
+        automatic = self.selection_ is not None
+        other = clone(self).set_params(**({} if automatic else asdict(self.choice_)), context=None)
         kept = ("features_", "normalizer_", "neighbors_", "choice_", "n_features_in_", "feature_names_in_")
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
-        codes, other.classes_ = other._checked_labels(y, len(self.features_))
-        other.problem_ = replace(self.problem_, n_classes=len(other.classes_))
-        other.selection_ = other.halves_ = None
-        return other._train(codes)
+        codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
+        members = self.committee_.members
+        candidates = [(m.choice, replace(m.problem, n_classes=len(other.classes_))) for m in members]
+        return other._train(candidates, codes, automatic=automatic)
+
+    def _train(
+        self, candidates: list[tuple[Choice, LearningProblem]], codes: NDArray[np.int64], *, automatic: bool
+    ) -> Self:
+        self.selection_: Selection | None = None
+        self.halves_: Halves | None = None
+        if automatic:
+            committee, p, self.halves_ = train_committee(candidates, codes, self.copies_)
+            self.selection_ = Selection.of(committee, self.halves_)
+        else:
+            committee, p = train_alone(*candidates[0], codes)
+        self.label_distributions_ = p
+        return self.settle(committee)
+
+    def settle(self, committee: Committee) -> Self:
+        """Set the attributes that follow from ``classes_``, ``label_distributions_`` and trained members."""
+        self.committee_, first = committee, committee.members[0]
+        self.problem_, self.parameters_, self.degree_ = first.problem, first.parameters, first.degree
+        self.graph_ = first.problem.graph
+        self.reached_ = committee.reached
+        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
+        return self
 
     def train_halves(self, codes: NDArray[np.int64]) -> Halves | None:
         """Train on two disjoint halves of labels of the fitted samples, with this classifier's settings.
@@ -198,25 +216,14 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         Returns ``None`` if fewer than two classes are labelled, or all labelled samples are copies of each other.
         """
         check_is_fitted(self)
-        return train_halves(self.problem_, codes, self.copies_)
+        if self.selection_ is None:
+            return train_halves(self.problem_, codes, self.copies_)
+        return self.committee_.votes(codes, self.copies_).halves
 
     @property
     def copies_(self) -> NDArray[np.int64]:
         """A group number for each fitted sample: near-duplicates share one (``copies.py``)."""
         return find_copies(self.neighbors_)
-
-    def _train(self, codes: NDArray[np.int64]) -> Self:
-        self.graph_ = self.problem_.graph
-        (outcome,) = self.problem_.train([codes], keep_models=True)
-        assert outcome.logits is not None  # keep_models=True
-        assert outcome.degree is not None
-        assert outcome.parameters is not None
-        self.parameters_ = outcome.parameters
-        self.degree_ = outcome.degree.astype(np.float64)
-        self.label_distributions_ = softmax(outcome.logits.astype(np.float64), axis=1)
-        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
-        self.reached_ = self.graph_.reached_from(codes >= 0)
-        return self
 
     def settings(self) -> Settings:
         """The settings of a training with the current parameters."""
@@ -246,46 +253,18 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
             wanted = replace(wanted, graph=filled.graph, n_neighbors=filled.n_neighbors)
         return wanted
 
-    def _selected(
-        self, preparation: Preparation, codes: NDArray[np.int64], wanted: Choice
-    ) -> Selection | None:
-        if not wanted.is_open:
-            return None
-        if as_degree(self.degree).is_function:
+    def _members(self, wanted: Choice, n_samples: int) -> list[Choice]:
+        """What is trained: the choice itself, or the members of a committee where it leaves something open."""
+        if wanted.is_open and as_degree(self.degree).is_function:
             raise InvalidInputError(
                 "'auto' settings need a degree by name ('grande' or 'centrality') or a degree object; got a function"
             )
-        return choose(preparation, codes, wanted)
+        return members_for(wanted, n_samples, len(self.classes_)) if wanted.is_open else [wanted]
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
-        with _our_errors(), np.errstate(over="ignore"):
+        with one_line_errors(), np.errstate(over="ignore"):
             array = validate_data(self, X, reset=reset, dtype=np.float32, ensure_all_finite=False)
         return check_features(array, name="X") + np.float32(0)  # −0 becomes 0: equal rows have equal bytes
-
-    def _checked_labels(self, y: Any, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        if y is None:
-            raise InvalidInputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        with _our_errors():
-            labels = column_or_1d(as_label_array(y), warn=True)
-        if labels.dtype.kind == "f" and np.isinf(labels).any():
-            raise InvalidInputError("Input y contains infinity: labels must be finite; got infinity")
-        codes, classes = encode_labels(labels, n)
-        with _our_errors(), warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # each class appears once, which looks like regression
-            check_classification_targets(classes)
-        if len(classes) == 1 and (codes < 0).any():
-            numeric = classes.dtype.kind in "if"
-            hint = "; if -1 is a class of yours, rename it: -1 means unlabelled" if numeric else ""
-            warnings.warn(
-                f"only one class is labelled ({classes[0]}), so every sample gets it{hint}",
-                UserWarning,
-                stacklevel=3,
-            )
-        return codes, classes
 
     # -- answers --------------------------------------------------------------------------------------
 
@@ -307,10 +286,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         new = np.flatnonzero(known < 0)
         if len(new):
             moved = self.normalizer_.transform(rows[new])
-            attachments = attach(moved, self.neighbors_, int(self.choice_.n_neighbors))
-            logits = logits_of_new(self.problem_, self.parameters_, self.degree_, moved, attachments)
-            out[new] = softmax(logits, axis=1)
-            reached[new] = attachments.reached(self.reached_)
+            out[new], reached[new] = self.committee_.of_new(moved, self.neighbors_)
         return out, reached
 
     # -- files ------------------------------------------------------------------------------------------
@@ -332,12 +308,3 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         from grande_gnn.classifier.saving import load_classifier
 
         return load_classifier(cls, folder, model)
-
-
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    """Raise the errors of scikit-learn's checks as one line and as an error of this package."""
-    try:
-        yield
-    except ValueError as error:
-        raise InvalidInputError(" ".join(str(error).split())) from None

@@ -10,7 +10,8 @@ warning.
 
 A model of several members keeps the arrays of its first member under the names below and those of member i under
 ``member.<i>.`` and the same names (:func:`check_member` checks them by that prefix); what else is known about the
-members is a field of ``model.json``, declared in :data:`FIELDS`.
+members is a field of ``model.json``, declared in :data:`FIELDS`. A member without a graph is the last one and has the arrays
+``graph_free.coefficients`` and ``graph_free.intercept``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,12 @@ from grande_gnn.internal.schema import (
 
 __all__ = [
     "ARRAYS", "FIELDS", "FORMAT", "PARAMETER", "REST", "check_arrays", "check_member", "class_array", "fill_model_folder",
-    "read_model_folder",
+    "member_prefix", "read_model_folder",
 ]  # fmt: skip
 
 FORMAT = 3
-"""1: version 0.1, without ranked lists. 2: the ranked lists are kept, and a model may be the user's own. 3: checksums."""
+"""1: version 0.1, without ranked lists. 2: the ranked lists are kept, and a model may be the user's own. 3: checksums, and
+a committee may have several members."""
 
 ARRAYS = "model.safetensors"
 """The file of the arrays."""
@@ -74,11 +76,22 @@ PARAMETERS: dict[str, Check] = {
 }  # fmt: skip
 """The classifier's parameters as they are saved; one that is missing has its default."""
 
+_CHOICE: dict[str, Check] = {"graph": text(), "n_neighbors": _COUNT, "normalize": text(), "sigma": _SIGMA}
+_WEIGHT = number(0, 1, open_low=True)
+
+MEMBER = either(
+    record({"graph": only(None), "weight": _WEIGHT}),
+    record({**_CHOICE, "weight": _WEIGHT, "temperature": _SIGMA}),
+)
+"""What is known about one member, besides its arrays."""
+
 FIELDS: dict[str, Check] = {
     "format": integer(1, FORMAT),
     "version": text(),
     "parameters": record(PARAMETERS, optional=PARAMETERS),
-    "choice": record({"graph": text(), "n_neighbors": _COUNT, "normalize": text(), "sigma": _SIGMA}),
+    "choice": record(_CHOICE),
+    "automatic": flag,
+    "members": list_of(MEMBER, low=1),
     "classes": list_of(either(flag, number(), text(surrogates=True)), low=1),
     "classes_dtype": text(r"[<>|][biufU]\d{1,8}"),
     "normalizer_length": number(0),
@@ -86,6 +99,14 @@ FIELDS: dict[str, Check] = {
     _CHECKSUMS: record({name: text("[0-9a-f]{64}") for name in (REST, ARRAYS)}),
 }
 """The fields of ``model.json``."""
+
+
+_SINCE_3 = (_CHECKSUMS, "automatic", "members")
+
+
+def member_prefix(position: int) -> str:
+    """What the names of a member's arrays begin with; those of the first are as in earlier formats."""
+    return f"member.{position}." if position else ""
 
 
 def fill_model_folder(part: Path, rest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -109,7 +130,7 @@ def read_model_folder(source: Path) -> tuple[dict[str, Any], dict[str, NDArray[A
             f"{source} was written by a newer version ({str(rest.get('version'))[:40]}): upgrade grande-gnn; "
             f"got format {written}, and this version reads up to {FORMAT}"
         )
-    record(FIELDS, optional=() if written == FORMAT else (_CHECKSUMS,))(rest, REST)
+    record(FIELDS, optional=() if written == FORMAT else _SINCE_3)(rest, REST)
     data = _read(source / ARRAYS)
     expected = rest.pop(_CHECKSUMS, None)
     if expected is None:
@@ -155,35 +176,43 @@ def class_array(rest: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def check_arrays(
-    arrays: Mapping[str, NDArray[Any]], n_classes: int, shapes: dict[str, tuple[int, ...]]
+    arrays: Mapping[str, NDArray[Any]],
+    n_classes: int,
+    shapes: dict[str, tuple[int, ...]],
+    members: Sequence[Mapping[str, Any]] = ({"graph": "", "weight": 1.0},),
 ) -> None:
     """Refuse arrays that do not belong together or hold numbers that no training gives.
 
-    ``shapes`` are those of the model's parameters.
+    ``shapes`` are those of the model's parameters, ``members`` what ``model.json`` says about them; by default one.
     """
     features = _named(arrays, "features")
     check_array(features, "features", "f", (None, None))
     n, d = features.shape
     check_array(_named(arrays, "normalizer.center"), "normalizer.center", "f", (d,))
-    check_array(_named(arrays, "reached"), "reached", "b", (n,))
+    shares = _named(arrays, "label_distributions")
+    check_array(shares, "label_distributions", "f", (n, n_classes), 0, 1)
+    if not np.allclose(shares.sum(axis=1), 1):
+        raise InvalidInputError("label_distributions must sum to one in each row; got other sums")
     if "neighbors.lists" in arrays:  # what it names is checked where it is used
         check_array(arrays["neighbors.lists"], "neighbors.lists", "i", (n, None), 0, n - 1)
-    check_member(arrays, "", n, n_classes, shapes)
+    graphs = [about for about in members if about["graph"] is not None]
+    if not graphs or list(members[: len(graphs)]) != graphs or len(members) > len(graphs) + 1:
+        raise InvalidInputError("members must be graphs, and at most one last member without; got others")
+    if not np.isclose(sum(about["weight"] for about in members), 1):
+        raise InvalidInputError("the weights of the members must sum to one; got another sum")
+    for position in range(len(graphs)):
+        check_member(arrays, member_prefix(position), n, shapes)
+    if len(members) > len(graphs):
+        check_array(_named(arrays, "graph_free.coefficients"), "graph_free.coefficients", "f", (d, n_classes))
+        check_array(_named(arrays, "graph_free.intercept"), "graph_free.intercept", "f", (n_classes,))
 
 
 def check_member(
-    arrays: Mapping[str, NDArray[Any]],
-    prefix: str,
-    n: int,
-    n_classes: int,
-    shapes: dict[str, tuple[int, ...]],
+    arrays: Mapping[str, NDArray[Any]], prefix: str, n: int, shapes: dict[str, tuple[int, ...]]
 ) -> None:
-    """Refuse the arrays of one training on n samples: its graph, degrees, probabilities and parameters."""
-    degree, shares = _named(arrays, f"{prefix}degree"), _named(arrays, f"{prefix}label_distributions")
-    check_array(degree, f"{prefix}degree", "f", (n,), *_FLOAT32)
-    check_array(shares, f"{prefix}label_distributions", "f", (n, n_classes), 0, 1)
-    if not np.allclose(shares.sum(axis=1), 1):
-        raise InvalidInputError(f"{prefix}label_distributions must sum to one in each row; got other sums")
+    """Refuse the arrays of one training on n samples: its graph, degrees, reached samples and parameters."""
+    check_array(_named(arrays, f"{prefix}degree"), f"{prefix}degree", "f", (n,), *_FLOAT32)
+    check_array(_named(arrays, f"{prefix}reached"), f"{prefix}reached", "b", (n,))
     _check_graph(_named(arrays, f"{prefix}graph.indptr"), _named(arrays, f"{prefix}graph.indices"), n)
     begin = prefix + PARAMETER
     parameters = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}

@@ -52,9 +52,15 @@ class Attachments:
         return self.sum_over(fitted[self.fitted].astype(np.float64)) > 0
 
 
-def attach(new: NDArray[np.float32], neighbors: Neighbors, n_neighbors: int) -> Attachments:
-    """Choose the fitted neighbors of each new sample."""
-    near, distance = neighbors.query(new, max(1, n_neighbors - 1))
+def attach(
+    new: NDArray[np.float32],
+    neighbors: Neighbors,
+    n_neighbors: int,
+    found: tuple[NDArray[np.int64], Float] | None = None,
+) -> Attachments:
+    """Choose the fitted neighbors of each new sample; ``found`` is the answer to a query for as many or more of them."""
+    few = max(1, n_neighbors - 1)
+    near, distance = neighbors.query(new, few) if found is None else (found[0][:, :few], found[1][:, :few])
     wanted = distance < neighbors.distances(n_neighbors)[near]
     wanted[~wanted.any(axis=1), 0] = True
     row, column = np.nonzero(wanted)

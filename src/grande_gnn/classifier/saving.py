@@ -15,6 +15,9 @@ import numpy as np
 import torch
 
 from grande_gnn import __version__
+from grande_gnn.classifier.committee import Committee, Selection
+from grande_gnn.classifier.graph_free import GraphFree
+from grande_gnn.classifier.member import Member
 from grande_gnn.classifier.model_folder import (
     ARRAYS,
     PARAMETER,
@@ -22,11 +25,13 @@ from grande_gnn.classifier.model_folder import (
     check_arrays,
     class_array,
     fill_model_folder,
+    member_prefix,
     read_model_folder,
 )
 from grande_gnn.classifier.normalizer import Normalizer
 from grande_gnn.classifier.preparation import Choice
 from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.engine import Settings
 from grande_gnn.engine.degrees import DEGREES, as_degree
 from grande_gnn.engine.models import MODELS, as_model
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
@@ -60,13 +65,22 @@ def _is_ours(target: Path) -> bool:
 
 def _arrays(clf: Any) -> dict[str, np.ndarray]:
     arrays = {
-        "features": clf.features_, "label_distributions": clf.label_distributions_, "degree": clf.degree_,
-        "reached": clf.reached_, "graph.indptr": clf.graph_.indptr, "graph.indices": clf.graph_.indices,
+        "features": clf.features_, "label_distributions": clf.label_distributions_,
         "normalizer.center": clf.normalizer_.center,
     }  # fmt: skip
     if clf.neighbors_.length:  # with a ready graph there may have been no search
         arrays["neighbors.lists"] = clf.neighbors_.lists(clf.neighbors_.length)
-    return arrays | {f"{PARAMETER}{name}": array for name, array in clf.parameters_.items()}
+    for position, member in enumerate(clf.committee_.members):
+        graph = member.problem.graph
+        own = {
+            "degree": member.degree, "reached": member.reached, "graph.indptr": graph.indptr,
+            "graph.indices": graph.indices,
+        } | {f"{PARAMETER}{name}": array for name, array in member.parameters.items()}  # fmt: skip
+        arrays |= {member_prefix(position) + name: array for name, array in own.items()}
+    linear = clf.committee_.graph_free
+    if linear is not None:
+        arrays |= {"graph_free.coefficients": linear.coefficients, "graph_free.intercept": linear.intercept}
+    return arrays
 
 
 def _rest(clf: Any) -> dict[str, Any]:
@@ -79,6 +93,7 @@ def _rest(clf: Any) -> dict[str, Any]:
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
     return {
         "version": __version__, "parameters": plain, "choice": asdict(clf.choice_),
+        "automatic": clf.selection_ is not None, "members": clf.committee_.described(),
         "classes": clf.classes_.tolist(), "classes_dtype": clf.classes_.dtype.str,
         "normalizer_length": clf.normalizer_.length,
         "feature_names": clf.feature_names_in_.tolist() if hasattr(clf, "feature_names_in_") else None,
@@ -131,17 +146,16 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
     clf.device = _device_here(str(clf.device))
     clf.classes_ = class_array(rest)
     settings = clf.settings()  # refuses parameters that no fit accepts
+    described = rest.get("members", [rest["choice"] | {"weight": 1.0, "temperature": 1.0}])
     d = arrays["features"].shape[-1]
-    check_arrays(arrays, len(clf.classes_), settings.kind.parameter_shapes(d, clf.hidden, len(clf.classes_)))
+    shapes = settings.kind.parameter_shapes(d, clf.hidden, len(clf.classes_))
+    check_arrays(arrays, len(clf.classes_), shapes, described)
     if rest["feature_names"] is not None:
         clf.feature_names_in_ = np.array(rest["feature_names"], dtype=object)
     clf.features_ = arrays["features"]
     clf.label_distributions_ = arrays["label_distributions"]
-    clf.degree_, clf.reached_ = arrays["degree"], arrays["reached"]
-    clf.graph_ = Graph(arrays["graph.indptr"], arrays["graph.indices"])
     clf.normalizer_ = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
-    clf.choice_, clf.selection_, clf.halves_ = Choice(**rest["choice"]), None, None
-    clf.parameters_ = {k.removeprefix(PARAMETER): v for k, v in arrays.items() if k.startswith(PARAMETER)}
+    clf.choice_, clf.halves_ = Choice(**rest["choice"]), None
     inputs = clf.normalizer_.transform(clf.features_)
     # Version 0.1 did not keep the lists: they are searched when they are needed.
     lists = arrays.get("neighbors.lists")
@@ -150,13 +164,36 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
         if lists is None
         else Neighbors.from_lists(inputs, lists, device=clf.device)
     )
-    clf.problem_ = LearningProblem(
-        clf.neighbors_.features, clf.graph_, len(clf.classes_), as_degree(clf.degree, float(clf.choice_.sigma)),
-        settings, clf.hidden,
-    )  # fmt: skip
     clf.n_features_in_ = clf.features_.shape[1]
-    clf.transduction_ = clf.classes_[clf.label_distributions_.argmax(axis=1)]
-    return clf
+    committee = _committee(clf, settings, described, arrays)
+    automatic = rest.get("automatic", False)  # a choice made by an earlier version is like one of the user's
+    clf.selection_ = Selection.of(committee) if automatic else None
+    return clf.settle(committee)
+
+
+def _committee(
+    clf: Any, settings: Settings, described: list[dict[str, Any]], arrays: dict[str, np.ndarray]
+) -> Committee:
+    members, graph_free = [], None
+    for position, about in enumerate(described):
+        if about["graph"] is None:
+            parts = arrays["graph_free.coefficients"], arrays["graph_free.intercept"]
+            graph_free = GraphFree(*parts, about["weight"])
+            continue
+        prefix = member_prefix(position)
+        own = {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
+        choice = Choice(**{name: about[name] for name in ("graph", "n_neighbors", "normalize", "sigma")})
+        problem = LearningProblem(
+            clf.neighbors_.features, Graph(own["graph.indptr"], own["graph.indices"]), len(clf.classes_),
+            as_degree(clf.degree, float(choice.sigma)), settings, clf.hidden,
+        )  # fmt: skip
+        parameters = {k.removeprefix(PARAMETER): v for k, v in own.items() if k.startswith(PARAMETER)}
+        members.append(
+            Member(
+                choice, problem, parameters, own["degree"], own["reached"], about["temperature"], about["weight"]
+            )
+        )  # fmt: skip
+    return Committee(tuple(members), graph_free)
 
 
 def _device_here(saved: str) -> str:

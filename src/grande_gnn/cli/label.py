@@ -39,7 +39,7 @@ PATH = click.Path(path_type=Path)
 @click.option(
     "--normalize", type=ChoiceOf(lambda: ["auto", *NORMALIZATIONS]), default="auto", show_default=True
 )
-@click.option("--paper", is_flag=True, help="The paper's fixed settings instead of choosing them.")
+@click.option("--paper", is_flag=True, help="The paper's fixed settings instead of a committee of graphs.")
 @click.option(
     "--graph-file",
     metavar="FILE.npz",

@@ -38,7 +38,7 @@ class LabelOptions:
     degree: Any = "grande"
     """The degree, as for :class:`~grande_gnn.GrandeClassifier`: the paper's by default."""
     sigma: float | str = AUTO
-    """Scale of the GRaNDe kernel. ``"auto"``, here and in the next three: chosen by cross-validation of the labels."""
+    """Scale of the GRaNDe kernel. ``"auto"``, here and in the next three: a committee of several graphs answers."""
     graph: str = AUTO
     """Kind of graph: a name of :data:`~grande_gnn.graph.kinds.GRAPHS`."""
     n_neighbors: int | str = AUTO

@@ -120,7 +120,7 @@ class Labelling:
         new, clf = sum(not label for label in self.given), self.classifier
         n_classes = len(set(self.labels) if clf is None else clf.classes_)
         lines = [
-            f"{new} images labelled in {n_classes} classes{'' if clf is None else f' with {clf.choice_}'}."
+            f"{new} images labelled in {n_classes} classes{'' if clf is None else f' with {clf.committee_}'}."
         ]
         if self.accuracy is not None:
             e = self.accuracy

@@ -288,7 +288,7 @@ def _settings(
         "version": __version__, "extractor": None, "weights": None, **network,
         "model": clf.problem_.settings.kind.name, "degree": clf.problem_.degree.name, "graph": clf.choice_.graph,
         "n_neighbors": clf.choice_.n_neighbors, "normalize": clf.choice_.normalize, "sigma": clf.choice_.sigma,
-        "seed": options.seed, **_calibration(result),
+        "members": clf.committee_.described(), "seed": options.seed, **_calibration(result),
         **{name: file for name, file in files.items() if getattr(options, name) is not None},
     }  # fmt: skip
 

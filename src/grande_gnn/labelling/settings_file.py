@@ -46,6 +46,7 @@ SETTINGS = {
     "extractor": optional(text()),
     "weights": optional(text()),
     "seed": integer(0, 2**63),
+    "members": list_of(record({"graph": optional(text()), "weight": _SHARE}, more=True), high=1000),
 }
 """The fields of ``settings.json`` that a program uses."""
 

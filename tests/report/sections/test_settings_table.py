@@ -16,3 +16,12 @@ def test_what_only_a_later_run_needs_is_left_out(section, make_labelling):
 
 def test_none_is_said(section, make_labelling):
     assert "Not recorded." in section("settings", make_labelling(settings={})).text
+
+
+def test_the_members_of_a_committee_are_one_line(section, make_labelling):
+    members = [
+        {"graph": "knn", "n_neighbors": 20, "sigma": 0.2, "weight": 0.75, "temperature": 0.9},
+        {"graph": None, "weight": 0.25},
+    ]
+    text = section("settings", make_labelling(settings={"members": members})).text
+    assert text == "Settings members knn 20 (0.75), logistic regression (0.25)"

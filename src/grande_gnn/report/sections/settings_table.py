@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from markupsafe import Markup
 
 from grande_gnn.labelling.result import Labelling
@@ -16,7 +18,19 @@ _HIDDEN = ("weights", "temperature", "offset")
 
 def _render(labelling: Labelling, page: Page) -> Markup:
     shown = {name: value for name, value in labelling.settings.items() if name not in _HIDDEN}
+    if "members" in shown:
+        shown["members"] = _spelled(shown["members"])
     return page.render("settings_table", settings=shown)
+
+
+def _spelled(members: Any) -> str:
+    """The members of a committee with their weights, as one line."""
+    return ", ".join(
+        f"{member['graph']} {member.get('n_neighbors', '')} ({member['weight']:.2f})"
+        if member["graph"] is not None
+        else f"logistic regression ({member['weight']:.2f})"
+        for member in members
+    )
 
 
 SETTINGS_TABLE = Section("settings", "Settings", _render)

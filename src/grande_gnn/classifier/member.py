@@ -1,0 +1,65 @@
+"""One trained graph of a committee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from grande_gnn.classifier.new_samples import Attachments, logits_of_new
+from grande_gnn.classifier.preparation import Choice
+from grande_gnn.classifier.problem import LabelSet, LearningProblem
+
+__all__ = ["Member"]
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A learning problem with what its training found; its probabilities are softmax(logits / temperature)."""
+
+    choice: Choice
+    problem: LearningProblem
+    parameters: dict[str, NDArray[np.float32]]
+    degree: Float
+    """The degree of every fitted sample."""
+    reached: NDArray[np.bool_]
+    """Whether a label reaches the fitted sample through this member's graph."""
+    temperature: float = 1.0
+    weight: float = 1.0
+    """The share in the committee's mean."""
+
+    @classmethod
+    def train(
+        cls,
+        choice: Choice,
+        problem: LearningProblem,
+        labels: LabelSet,
+        *,
+        temperature: float = 1.0,
+        weight: float = 1.0,
+    ) -> tuple[Member, Float]:
+        """A member trained on all labels, and its probabilities of the fitted samples."""
+        (outcome,) = problem.train([labels], keep_models=True)
+        assert outcome.logits is not None  # keep_models=True
+        assert outcome.degree is not None
+        assert outcome.parameters is not None
+        reached = problem.graph.reached_from(labels.labels >= 0)
+        degree = outcome.degree.astype(np.float64)
+        member = cls(choice, problem, outcome.parameters, degree, reached, temperature, weight)
+        return member, member.probabilities(outcome.logits.astype(np.float64))
+
+    def probabilities(self, logits: Float) -> Float:
+        """Class probabilities from logits."""
+        return softmax(logits / self.temperature, axis=1)
+
+    def of_new(self, new: NDArray[np.float32], attachments: Attachments) -> Float:
+        """Class probabilities of new, normalized samples, attached by this member's number of neighbors."""
+        return self.probabilities(logits_of_new(self.problem, self.parameters, self.degree, new, attachments))
+
+    def for_classes(self, n_classes: int) -> LearningProblem:
+        """The same problem with another number of classes."""
+        return replace(self.problem, n_classes=n_classes)

@@ -1,0 +1,139 @@
+"""What held-out labels say about the members of a committee: their temperatures and weights, and the halves' answers.
+
+Each member is trained on each half of the labels (:mod:`grande_gnn.classifier.halves`) and predicts the other half's. These
+trainings are short: a third of the epochs with three times the learning rate, which costs two thirds of a training.
+Labels of a class that the asked half does not know say nothing about a member; with one label per class there are no
+others, and the members count the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.classifier.graph_free import ENOUGH_LABELS, GraphFree, is_clearly_better
+from grande_gnn.classifier.halves import Halves, split_halves, without_unknown
+from grande_gnn.classifier.label_weights import balanced_weights
+from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.classifier.stacking import member_temperature, stacked_weights
+from grande_gnn.engine import Settings
+
+__all__ = ["SHORTER", "Votes", "short_settings", "take_votes"]
+
+SHORTER = 3
+"""How much shorter a training on a half is."""
+
+FASTEST = 0.03
+"""The largest learning rate that a shorter training gets on its own."""
+
+Codes = NDArray[np.int64]
+Float = NDArray[np.float64]
+Pair = tuple[Float, Float]
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """How the members answer for labels they did not know, and what follows for the committee."""
+
+    halves: Halves | None
+    """The committee's answers by each half; None where there are no two halves."""
+    temperatures: list[float]
+    weights: list[float]
+    """The share of each graph; with that of the member without a graph they sum to 1."""
+    graph_free_weight: float = 0.0
+
+
+def take_votes(
+    problems: Sequence[LearningProblem],
+    codes: Codes,
+    groups: NDArray[np.int64] | None = None,
+    *,
+    graph_free: bool = False,
+) -> Votes:
+    """Train every member on both halves of the labels; ``graph_free``: also try a member without a graph."""
+    equal = [1 / len(problems)] * len(problems)
+    known = split_halves(codes, groups)
+    if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
+        return Votes(None, [1.0] * len(problems), equal)
+    logits = [_half_logits(problem, codes, known) for problem in problems]
+    each = [_as_halves(codes, known, pair) for pair in logits]
+    answerable = each[0].answerable()
+    held_out = [halves.held_out() for halves in each]
+    temperatures = [
+        member_temperature(answers.logits[answerable], answers.labels[answerable]) for answers in held_out
+    ]
+    each = [
+        _as_halves(codes, known, (pair[0] / T, pair[1] / T))
+        for pair, T in zip(logits, temperatures, strict=True)
+    ]
+    weights = stacked_weights(np.stack([_likelihoods(halves) for halves in each], axis=1))
+    graphs = _mean(each, weights)
+    votes = Votes(graphs, temperatures, weights.tolist())
+    return _with_graph_free(votes, problems[0]) if graph_free else votes
+
+
+def short_settings(settings: Settings) -> Settings:
+    """The settings of a training on a half of the labels."""
+    lr = min(SHORTER * settings.lr, max(settings.lr, FASTEST))
+    return replace(settings, epochs=math.ceil(settings.epochs / SHORTER), lr=lr)
+
+
+def _half_logits(
+    problem: LearningProblem, codes: Codes, known: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+) -> Pair:
+    short = replace(problem, settings=short_settings(problem.settings))
+    given = [np.where(half, codes, -1) for half in known]
+    sets = [LabelSet(half, fold, weights=balanced_weights(half)) for fold, half in enumerate(given)]
+    one, other = (
+        np.asarray(outcome.logits, dtype=np.float64) for outcome in short.train(sets, keep_models=True)
+    )
+    return one, other
+
+
+def _as_halves(codes: Codes, known: tuple[NDArray[np.bool_], NDArray[np.bool_]], logits: Pair) -> Halves:
+    one, other = (without_unknown(z, np.unique(codes[half])) for z, half in zip(logits, known, strict=True))
+    return Halves(codes, known, (one, other))
+
+
+def _likelihoods(halves: Halves) -> Float:
+    """The probability of each label by the half that did not know it, where that half knows the class."""
+    held_out, answerable = halves.held_out(), halves.answerable()
+    return np.exp(held_out.logits[np.arange(len(held_out.labels)), held_out.labels])[answerable]
+
+
+def _mean(each: Sequence[Halves], weights: Sequence[float] | Float) -> Halves:
+    """The weighted mean of what several say."""
+    one, other = (
+        sum(w * halves.probabilities[h] for w, halves in zip(weights, each, strict=True)) for h in (0, 1)
+    )
+    return replace(each[0], probabilities=(np.asarray(one), np.asarray(other)))
+
+
+def _with_graph_free(votes: Votes, problem: LearningProblem) -> Votes:
+    """Give logistic regression a share if it is clearly better at labels it did not know."""
+    graphs = votes.halves
+    assert graphs is not None  # its caller has two halves
+    if np.count_nonzero(graphs.codes >= 0) < ENOUGH_LABELS * problem.n_classes:
+        return votes
+    logits = []
+    for half in graphs.known:
+        given = np.where(half, graphs.codes, -1)
+        linear = GraphFree.train(problem.inputs, given, balanced_weights(given), problem.n_classes)
+        logits.append(linear.logits(problem.inputs))
+    linear_halves = _as_halves(graphs.codes, graphs.known, (logits[0], logits[1]))
+    answerable = graphs.answerable()
+    hits = [halves.held_out().hits[answerable] for halves in (linear_halves, graphs)]
+    if not is_clearly_better(*hits):
+        return votes
+    both = np.stack([_likelihoods(graphs), _likelihoods(linear_halves)], axis=1)
+    share, of_linear = stacked_weights(both)
+    return Votes(
+        _mean([graphs, linear_halves], [share, of_linear]),
+        votes.temperatures,
+        [float(share * w) for w in votes.weights],
+        float(of_linear),
+    )

@@ -1,0 +1,174 @@
+"""A committee answers with the weighted mean of its members, for fitted and for new samples."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from grande_gnn import GrandeClassifier
+from grande_gnn.classifier import committee as module
+from grande_gnn.classifier.committee import Committee, for_many_classes, train_alone, train_committee
+from grande_gnn.classifier.graph_free import GraphFree
+from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
+from grande_gnn.classifier.new_samples import attach
+from grande_gnn.classifier.preparation import Choice, Preparation
+from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.degree import Centrality
+from grande_gnn.engine import Settings
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import Graph, neighbors
+
+QUICK = Settings(device="cpu", epochs=30, lr=0.01)
+AUTO = dict.fromkeys(("sigma", "graph", "n_neighbors", "normalize"), "auto")
+CHOICES = [Choice("reciprocal", 12, "l2", 0.2), Choice("reciprocal", 5, "l2", 0.2)]
+
+
+@pytest.fixture
+def preparation(three_blobs):
+    return Preparation(three_blobs[0], 3, QUICK, 8)
+
+
+@pytest.fixture
+def candidates(preparation):
+    return [(choice, preparation.problem(choice)) for choice in CHOICES]
+
+
+def automatic(**options):
+    return GrandeClassifier(**(AUTO | {"hidden": 8, "epochs": 30, "lr": 0.02, "device": "cpu"} | options))
+
+
+def test_one_with_fixed_settings_is_a_plain_training(three_blobs, candidates):
+    _, _, codes = three_blobs
+    choice, problem = candidates[0]
+    alone, p = train_alone(choice, problem, codes)
+    (outcome,) = problem.train([codes], keep_models=True)
+    np.testing.assert_array_equal(p, softmax(outcome.logits.astype(np.float64), axis=1))
+    assert str(alone) == str(choice)
+    assert [(m.weight, m.temperature) for m in alone.members] == [(1.0, 1.0)]
+
+
+def test_probabilities_are_the_weighted_mean_of_balanced_trainings(three_blobs, candidates):
+    _, _, codes = three_blobs
+    codes = np.where((codes == 1) & (np.arange(90) > 8), -1, codes)  # uneven
+    committee, p, halves = train_committee(candidates, codes)
+    weights = balanced_weights(codes, trust_in_labels(halves, 90))
+    expected = np.zeros((90, 3))
+    for member, (_, problem) in zip(committee.members, candidates, strict=True):
+        (outcome,) = problem.train([LabelSet(codes, weights=weights)], keep_models=True)
+        expected += member.weight * softmax(outcome.logits / member.temperature, axis=1)
+    np.testing.assert_allclose(p, expected, atol=1e-5)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert sum(member.weight for member in committee.members) == pytest.approx(1)
+
+
+def test_a_contradicted_label_counts_less_in_the_final_trainings(three_blobs, candidates, monkeypatch):
+    _, y, codes = three_blobs
+    codes[0] = (y[0] + 1) % 3  # one wrong label among thirty
+    used = []
+    train = module.Member.train
+    monkeypatch.setattr(module.Member, "train", lambda *a, **b: used.append(a[2].weights) or train(*a, **b))
+    settings = Settings(device="cpu", epochs=100, lr=0.02)
+    slower = [(c, LearningProblem(p.inputs, p.graph, 3, p.degree, settings, 8)) for c, p in candidates]
+    _, p, _ = train_committee(slower, codes)
+    assert used[0][0] < 0.5 * np.median(used[0][:30])
+    np.testing.assert_array_equal(used[0], used[1])
+    assert p[0].argmax() == y[0]
+
+
+def test_new_samples_get_the_weighted_mean_too(three_blobs, preparation, candidates):
+    _, _, codes = three_blobs
+    committee, _, _ = train_committee(candidates, codes)
+    found = preparation.neighbors(CHOICES[0])
+    new = found.features[:6] * np.float32(1.01)
+    p, reached = committee.of_new(new, found)
+    expected = sum(
+        member.weight * member.of_new(new, attach(new, found, int(member.choice.n_neighbors)))
+        for member in committee.members
+    )
+    np.testing.assert_allclose(p, expected, rtol=1e-12)
+    assert reached.all()
+    linear = GraphFree(np.ones((6, 3)), np.arange(3.0), 0.4)
+    more, _ = Committee(committee.members, linear).of_new(new, found)
+    np.testing.assert_allclose(more, expected + 0.4 * linear.probabilities(new), rtol=1e-12)
+
+
+def test_a_sample_is_reached_if_any_member_reaches_it(three_blobs, candidates):
+    _, _, codes = three_blobs
+    (choice, problem), _ = candidates
+    pieces = Graph.from_edges([0], [1], 90)
+    parts = [problem, LearningProblem(problem.inputs, pieces, 3, problem.degree, QUICK, 8)]
+    codes = np.where(np.arange(90) < 2, codes, -1)
+    committee, _, _ = train_committee([(choice, part) for part in parts], codes)
+    np.testing.assert_array_equal(
+        committee.reached, problem.graph.reached_from(codes >= 0) | pieces.reached_from(codes >= 0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "lr", "expected"), [(149, 1e-3, 1e-3), (150, 1e-3, 1e-2), (200, 0.05, 0.05)]
+)
+def test_many_classes_are_trained_faster(candidates, n_classes, lr, expected):
+    _, problem = candidates[0]
+    given = LearningProblem(
+        problem.inputs, problem.graph, n_classes, problem.degree, Settings(device="cpu", lr=lr), 8
+    )
+    assert for_many_classes(given).settings.lr == expected
+    assert for_many_classes(given).settings.epochs == given.settings.epochs
+
+
+# -- in the classifier --------------------------------------------------------------------------------
+
+
+def test_automatic_settings_are_a_committee_with_halves(three_blobs):
+    X, y, codes = three_blobs
+    clf = automatic(epochs=60, random_state=0).fit(X, codes)
+    assert len(clf.committee_.members) == 5
+    assert clf.choice_ == clf.committee_.members[0].choice
+    assert not clf.choice_.is_open
+    assert clf.selection_.held_out.rows.tolist() == list(range(30))
+    assert clf.halves_.held_out().hits.mean() > 0.8
+    assert np.mean(clf.transduction_ == y) > 0.8
+    assert (clf.predict(X) == clf.transduction_).all()
+    np.testing.assert_array_equal(clf.reached_, clf.committee_.reached)
+    np.testing.assert_array_equal(clf.degree_, clf.committee_.members[0].degree)
+    assert "a committee of 5 graphs (dgcg 30, reciprocal 30" in str(clf.committee_)
+    again = clf.train_halves(codes)
+    np.testing.assert_allclose(again.probabilities[0], clf.halves_.probabilities[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 1), (1, 4, 4), (10, 1, 3)])
+def test_classes_with_one_label_are_no_cliff(three_blobs, counts):
+    X, y, codes = three_blobs
+    few = np.full(90, -1)
+    for c, count in enumerate(counts):
+        few[np.flatnonzero(codes == c)[:count]] = c
+    clf = automatic(epochs=60, random_state=0).fit(X, few)
+    assert len(clf.committee_.members) == 5
+    assert clf.halves_ is not None
+    assert clf.selection_.held_out is None  # nobody else could know these labels
+    assert np.mean(clf.transduction_ == y) > 0.7
+
+
+def test_neighbors_are_searched_once_for_all_members(three_blobs, monkeypatch):
+    searched = []
+    exact = neighbors.BACKENDS["exact"]
+    monkeypatch.setitem(
+        neighbors.BACKENDS, "exact", lambda X, k, device: searched.append(k) or exact(X, k, device)
+    )
+    X, _, codes = three_blobs
+    clf = automatic(model="sgc", epochs=5, random_state=0).fit(X, codes)
+    clf.neighbors_.distances(6)
+    clf.predict(X + 0.1)
+    assert len(searched) == 1
+
+
+@pytest.mark.parametrize("degree", ["centrality", Centrality()])
+def test_every_member_has_the_degree_that_was_asked_for(three_blobs, degree):
+    X, _, codes = three_blobs
+    clf = automatic(model="sgc", degree=degree, epochs=5, random_state=0).fit(X, codes)
+    assert {member.problem.degree for member in clf.committee_.members} == {Centrality()}
+
+
+def test_auto_with_a_function_is_refused(three_blobs):
+    X, _, codes = three_blobs
+    with pytest.raises(InvalidInputError, match="need a degree by name"):
+        GrandeClassifier(degree=lambda h, g: h.sum(1), sigma="auto").fit(X, codes)

@@ -1,0 +1,43 @@
+"""Labels are checked once, and what scikit-learn says about them is one sentence of ours."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.classifier.label_checks import check_labels, one_line_errors
+from grande_gnn.errors import InvalidInputError
+
+
+def test_labels_become_codes_and_classes():
+    codes, classes = check_labels(["b", "", "a", None], 4, "Estimator")
+    assert codes.tolist() == [1, -1, 0, -1]
+    assert classes.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (None, "Estimator requires y"),
+        ([0.0, np.inf], "infinity"),
+        ([0, 1, 1], "2 samples; got 3 labels"),
+        ([[0, 1], [1, 0]], "1d array"),
+        ([0.5, 1.5], "Unknown label type"),
+    ],
+)
+def test_what_are_no_labels_is_refused(y, words):
+    with pytest.raises(InvalidInputError, match=words) as caught:
+        check_labels(y, 2, "Estimator")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_single_class_is_a_warning_of_the_callers_caller():
+    def fit():
+        return check_labels([3, -1], 2, "Estimator")
+
+    with pytest.warns(UserWarning, match=r"only one class is labelled \(3\).*rename it") as caught:
+        fit()
+    assert caught[0].filename == __file__
+
+
+def test_errors_become_one_line():
+    with pytest.raises(InvalidInputError, match=r"^a b$"), one_line_errors():
+        raise ValueError("a\n  b")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader
 
 from grande_gnn.errors import GrandeError, NotEnoughMemoryError
 from grande_gnn.images import FeatureStore, extract_features, find_images, load_extractor, workers
 from grande_gnn.images.gpu import FixedBatch
 from grande_gnn.images.networks import Extractor
+from grande_gnn.images.pool import run_pool
 from grande_gnn.images.shared_pixels import SharedPixels
 
 
@@ -37,12 +37,13 @@ def test_device_path_equals_worker_path(
     monkeypatch.setattr(workers, "CUDA_BATCH", 3)
     for shared in (False, True):
         tasks = workers.Tasks(find_images(class_folders).paths(), extractor, frozenset(), "cuda", False)
-        loader = DataLoader(tasks, batch_size=None, num_workers=2, collate_fn=workers.unchanged)
-        decoded: Any = loader
         if shared:
             tasks.buffers = SharedPixels(2, 4, tasks.shape)
-            decoded = workers.with_pixels(loader, tasks.buffers)
+        decoded: Any = run_pool(tasks, 2, 2)
+        if shared:
+            decoded = workers.with_pixels(decoded, tasks.buffers)
         batches = list(workers.run_network(decoded, FixedBatch(extractor, torch.device("cpu"), 3)))
+        batches.sort(key=lambda batch: batch.start)
         assert [len(batch.files) for batch in batches] == [3, 3, 2]
         assert (np.concatenate([batch.values for batch in batches]) == expected).all()
 
@@ -55,10 +56,7 @@ def test_buffers_are_filled_again_only_when_they_are_free(
     monkeypatch.setattr(workers, "CUDA_BATCH", 1)
     tasks = workers.Tasks(find_images(class_folders).paths(), extractor, frozenset(), "cuda", False)
     tasks.buffers = SharedPixels(1, workers.PREFETCH + 2, tasks.shape)
-    loader = DataLoader(
-        tasks, batch_size=None, num_workers=1, prefetch_factor=workers.PREFETCH, in_order=False,
-        collate_fn=workers.unchanged,
-    )  # fmt: skip
+    loader = run_pool(tasks, 1, workers.PREFETCH)
     network = FixedBatch(extractor, torch.device("cpu"), 1)
     batches = list(workers.run_network(workers.with_pixels(loader, tasks.buffers), network))
     assert len(batches) == 8

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from grande_gnn.errors import FileFormatError
+from grande_gnn.images.budget import MEMORY_LIMIT, check_icon, check_memory
+from grande_gnn.images.convert import to_rgb
 from grande_gnn.images.preprocess import center_box
 
 __all__ = ["THUMBNAIL_SIZE", "read_image", "read_thumbnail", "thumbnail_jpeg"]
@@ -30,6 +31,12 @@ THUMBNAIL_SIZE = 64
 _HEIF_BRANDS = frozenset(
     {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1", b"avif", b"avis"}
 )
+
+_PROGRAMS = frozenset({"EPS"})
+"""Formats that Pillow shows by running another program on them."""
+
+_ORIENTATION = 0x0112
+"""The EXIF tag that tells how the camera was held; 1 is upright."""
 
 
 def read_image(path: str | Path, short_side: int | None = None) -> Image.Image:
@@ -48,10 +55,12 @@ def read_image(path: str | Path, short_side: int | None = None) -> Image.Image:
     """
     with _reasons(), open(path, "rb") as file:
         image = _open(file)
+        full_size = image.size
         if short_side is not None:
             image.draft(None, (REDUCING_GAP * short_side,) * 2)  # only JPEG has a draft mode; it rounds up
+        check_memory(image, full_size)
         image.load()
-        return _to_rgb(_upright(image))
+        return to_rgb(_upright(image))
 
 
 def read_thumbnail(path: str | Path, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
@@ -103,8 +112,12 @@ def _open(file: io.BufferedReader) -> Image.Image:
     if not head:
         raise FileFormatError("empty")
     file.seek(0)
+    check_icon(file)
     try:
-        return Image.open(file)
+        image = Image.open(file)
+        if image.format in _PROGRAMS:
+            raise FileFormatError(f"{image.format} is a program, which is not run: convert it to PNG")
+        return image
     except UnidentifiedImageError:
         if head[4:8] != b"ftyp" or head[8:12] not in _HEIF_BRANDS:
             raise
@@ -124,6 +137,8 @@ def _register_heif() -> None:
 
 
 def _upright(image: Image.Image) -> Image.Image:
+    if 2 * 4 * image.width * image.height > MEMORY_LIMIT and _orientation(image) != 1:
+        raise FileFormatError("too large: it cannot be turned upright, which takes a second copy of it")
     try:
         ImageOps.exif_transpose(image, in_place=True)
     except Exception:  # damaged metadata around a good image: use it as it is
@@ -131,24 +146,8 @@ def _upright(image: Image.Image) -> Image.Image:
     return image
 
 
-def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith(("I", "F")):
-        image = _to_gray(image)
-    if image.has_transparency_data:
-        # On white, as most viewers show it; the color stored under transparent pixels means nothing.
-        layer = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    return image if image.mode == "RGB" else image.convert("RGB")
-
-
-def _to_gray(image: Image.Image) -> Image.Image:
-    """8-bit gray from 16-bit (its full range) or from 32-bit numbers (their range in the image).
-
-    Pillow's own conversion clips everything above 255.
-    """
-    values = np.asarray(image)
-    if image.mode.startswith("I;16"):
-        return Image.fromarray((values.astype(np.uint32) // 257).astype(np.uint8))
-    low, high = np.nanmin(values), np.nanmax(values)
-    scaled = np.nan_to_num((values - low) * (255.0 / max(float(high) - float(low), 1e-30)))
-    return Image.fromarray(scaled.clip(0, 255).astype(np.uint8))
+def _orientation(image: Image.Image) -> int:
+    try:
+        return int(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # damaged metadata
+        return 1

@@ -33,7 +33,7 @@ def allocate_pixels(n_workers: int, n_buffers: int, shape: tuple[int, ...]) -> S
 class SharedPixels:
     """``n_buffers`` buffers for each of ``n_workers``, each an array of bytes of the given shape.
 
-    A worker with at most p batches in progress or unread, as the data loader ensures, needs p + 2 buffers: the network
+    A worker with at most p batches in progress or unread, as the pool ensures, needs p + 2 buffers: the network
     may still use two more, the batch it was given last and the one before.
     """
 

@@ -7,11 +7,9 @@ On CUDA the workers only decode, and this process runs the network at the same t
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -19,14 +17,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from grande_gnn.errors import FileFormatError, GrandeError, NotEnoughMemoryError
+from grande_gnn.errors import FileFormatError, NotEnoughMemoryError
 from grande_gnn.images.gpu import FixedBatch
 from grande_gnn.images.networks import Extractor
+from grande_gnn.images.pool import run_pool
 from grande_gnn.images.read import read_image, thumbnail_jpeg
-from grande_gnn.images.shared_pixels import START_METHOD, SharedPixels, allocate_pixels
+from grande_gnn.images.shared_pixels import SharedPixels, allocate_pixels
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
+from grande_gnn.images.time_limit import limited, limited_or_killed
 from grande_gnn.internal.device import resolve_device
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "Tasks",
     "run_locally",
     "run_network",
-    "unchanged",
     "with_pixels",
 ]
 
@@ -114,40 +112,33 @@ def run_locally(
     on_cpu = chosen.type == "cpu"
     if n_workers and not on_cpu:
         tasks.buffers = allocate_pixels(n_workers, PREFETCH + 2, tasks.shape)
-    loader: DataLoader[Batch] = DataLoader(
-        tasks,
-        batch_size=None,
-        num_workers=n_workers,
-        prefetch_factor=PREFETCH if n_workers else None,
-        collate_fn=unchanged,
-        worker_init_fn=_start_worker if on_cpu else _start_decoder,
-        multiprocessing_context=START_METHOD if n_workers else None,
-        in_order=False,  # a batch knows its position, so none has to wait for a slow one
+    # Decoders for a GPU have a low priority: all cores decode, and the process that feeds the GPU must not wait.
+    batches = (
+        run_pool(tasks, n_workers, PREFETCH, low_priority=not on_cpu)
+        if n_workers
+        else (tasks[number] for number in range(len(tasks)))
     )
     try:
         if on_cpu:
-            yield from loader
+            yield from batches
         else:
-            yield from _run_on_gpu(iter(loader), tasks, extractor, chosen)
+            yield from _run_on_gpu(batches, tasks, extractor, chosen)
     except torch.OutOfMemoryError as error:
         raise NotEnoughMemoryError(
             f"the GPU has not enough memory for {extractor.name} and a batch of {tasks.batch_size} images: use "
             f"--device cpu or a smaller extractor; got {str(error).splitlines()[0]}"
         ) from error
-    except RuntimeError as error:
-        if "exited unexpectedly" not in str(error):
-            raise
-        raise GrandeError(
-            "a worker process died, most likely because memory ran out: run the command again with fewer --workers "
-            f"(finished images are kept); got {str(error).splitlines()[0]}"
-        ) from error
 
 
-class Tasks(Dataset[Batch]):
+class Tasks:
     """Batch number i of the paths, processed when it is read: to features on the CPU, otherwise to pixels."""
 
     buffers: SharedPixels | None = None
     """Where workers put pixels; without shared buffers, pixels are sent to the main process."""
+    worker: int | None = None
+    """The number of the worker process that this is in; None in the main process."""
+    positions: Any = None
+    """Shared with the main process: what each worker is reading."""
 
     def __init__(
         self,
@@ -167,35 +158,58 @@ class Tasks(Dataset[Batch]):
     def __len__(self) -> int:
         return -(-len(self.paths) // self.batch_size)
 
+    def enter_worker(self, worker: int, positions: Any, n_before: int) -> None:
+        """Called at the start of a worker process; see :class:`~grande_gnn.images.pool.NumberedTasks`."""
+        self.worker, self.positions, self._turn = worker, positions, n_before
+
     def __getitem__(self, number: int) -> Batch:
+        return self.run(number, {})
+
+    def run(self, number: int, skipped: Mapping[int, str]) -> Batch:
+        """Batch number ``number``; files at the positions in ``skipped`` are not opened and get that reason."""
         start = number * self.batch_size
         paths = self.paths[start : start + self.batch_size]
         files = [_identify(path) for path in paths]
         place, pixels = self._next_buffer()
         n_images = 0
-        for path, file in zip(paths, files, strict=True):
+        for position, (path, file) in enumerate(zip(paths, files, strict=True), start=start):
+            file.reason = file.reason or skipped.get(position, "")
             if file.reason or file.digest in self.known:
                 continue
             try:
-                image = read_image(path, self.preprocess.resize)
+                with self._limited(position):
+                    image = read_image(path, self.preprocess.resize)
+                    pixels[n_images] = self.preprocess.crop(image)
+                    file.thumbnail = thumbnail_jpeg(image) if self.thumbnails else b""
             except FileFormatError as error:
                 file.reason = str(error)
                 continue
-            pixels[n_images] = self.preprocess.crop(image)
             file.is_new = True
-            file.thumbnail = thumbnail_jpeg(image) if self.thumbnails else b""
             n_images += 1
         if self.extractor is not None and n_images:
             return Batch(start, files, self.extractor(torch.from_numpy(pixels[:n_images])).numpy())
         return Batch(start, files, pixels[:n_images] if place is None else place._replace(n_images=n_images))
 
+    @contextmanager
+    def _limited(self, position: int) -> Iterator[None]:
+        """Inside the block the file at this position is read, in limited time and memory."""
+        if self.worker is None:
+            with limited():
+                yield
+            return
+        self.positions[self.worker] = position + 1
+        try:
+            with limited_or_killed():
+                yield
+        finally:
+            self.positions[self.worker] = 0
+
     def _next_buffer(self) -> tuple[Place | None, NDArray[np.uint8]]:
         """Memory for the pixels of a batch: the worker's next shared buffer, or a new array."""
-        worker = get_worker_info()
-        if self.buffers is None or worker is None:
+        if self.buffers is None or self.worker is None:
             return None, np.empty(self.shape, dtype=np.uint8)
         self._turn += 1
-        place = Place(worker.id, self._turn % self.buffers.n_buffers, 0)
+        place = Place(self.worker, self._turn % self.buffers.n_buffers, 0)
         return place, self.buffers.pixels[place.worker, place.buffer].numpy()
 
 
@@ -251,22 +265,3 @@ def _finished(batch: Batch) -> Batch:
 def _n_cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _start_worker(_: int) -> None:
-    """On Linux: end a worker when this program is killed, instead of leaving it waiting forever."""
-    if sys.platform == "linux":
-        set_parent_death_signal = 1
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-
-
-def _start_decoder(number: int) -> None:
-    """Lower the decoders' priority: all cores decode, and the process that feeds the GPU must not wait."""
-    _start_worker(number)
-    if hasattr(os, "nice"):
-        os.nice(5)
-
-
-def unchanged(batch: Any) -> Any:
-    """Batches are made by :class:`Tasks`; the data loader must not stack or convert them."""
-    return batch

@@ -87,10 +87,11 @@ def test_judgments_of_an_audit_are_labels_only_after_it():
     during = after(start, judge)
     assert during.given == GIVEN
     assert during.audit.judged == {"4": "dog"}
-    over = after(start, judge, Decision("audit", ("5",), ""), Decision("audit-end"))
+    over = after(start, judge, Decision("audit", ("5",), ""), Decision("audit-end", ("4",)))
     assert over.given == {**GIVEN, "4": "dog"}
     assert over.rejected == {"5"}
     assert over.audited == {"4", "5"}
     assert over.provenance("4") == ("audited", "t2")
     assert over.audit.is_over
+    assert over.audit.right == {"4"}
     assert after(judge).audit is None

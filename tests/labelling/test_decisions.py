@@ -22,7 +22,7 @@ EXAMPLES = [
     Decision("merge", old="cat", label="dog"),
     Decision("audit-start", ("a.jpg",), population=7),
     Decision("audit", ("a.jpg",), ""),
-    Decision("audit-end"),
+    Decision("audit-end", ("a.jpg",)),
     Decision("undo", of=2),
 ]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from grande_gnn import GrandeClassifier
 from grande_gnn.labelling.assess import assess
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.guard import Keys
-from grande_gnn.review.server import build_app
+from grande_gnn.review.server import build_app, listen
 from grande_gnn.review.session import Session
 
 NAMES = ("red", "green", "blue")
@@ -117,3 +119,112 @@ def wait_for() -> Callable[..., None]:
             time.sleep(0.01)
 
     return wait
+
+
+@contextmanager
+def serving(session: Session) -> Iterator[str]:
+    """The page of a session on a real server in a thread; yields its link."""
+    import uvicorn
+
+    with listen(0) as listener:
+        port, keys = listener.getsockname()[1], Keys()
+        config = uvicorn.Config(
+            build_app(session, port, keys), log_level="critical", lifespan="off", timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{port}/?token={keys.token}"
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture
+def serve_session() -> Any:
+    return serving
+
+
+@pytest.fixture
+def link(session: Session) -> Iterator[str]:
+    """The link of the session's page."""
+    with serving(session) as link:
+        yield link
+
+
+FLAGS = [
+    "--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run", "--disable-quic",
+]  # fmt: skip
+
+
+class Reviewer:
+    """Opens pages as a user would, collects what goes wrong in them, and reads them."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+        self.errors: list[str] = []
+
+    def open(self, link: str, *, width: int = 1280, height: int = 800, dark: bool = False) -> Any:
+        """A page in a window of its own."""
+        phone = width < 600
+        page = self.browser.new_page(
+            viewport={"width": width, "height": height},
+            is_mobile=phone,
+            has_touch=phone,
+            color_scheme="dark" if dark else "light",
+        )
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on(
+            "console",
+            lambda text: self.errors.append(text.text) if text.type in ("error", "warning") else None,
+        )
+        page.on("dialog", lambda dialog: self.errors.append(f"a script ran: {dialog.message}"))
+        page.goto(link)
+        self.wait(page, "performance.getEntriesByName('grande-ready').length")
+        return page
+
+    def wait(self, page: Any, condition: str, seconds: float = 30) -> None:
+        """Wait until an expression is true; the page's policy forbids Playwright's own polling."""
+        end = time.monotonic() + seconds
+        while not page.evaluate(f"Boolean({condition})"):
+            assert time.monotonic() < end, f"not true after {seconds} s: {condition}"
+            page.wait_for_timeout(15)
+
+    def queue(self, page: Any, name: str) -> None:
+        """Choose a queue."""
+        page.evaluate("performance.clearMarks('grande-ready')")
+        if page.is_visible("#queues"):
+            page.click(f"#queues [data-queue='{name}']")
+        else:
+            page.select_option("#queue", name)
+        self.wait(page, "performance.getEntriesByName('grande-ready').length")
+
+    def row(self, page: Any) -> int:
+        """The number of the image that is shown."""
+        return int(page.evaluate("document.getElementById('stage').dataset.row"))
+
+    def press(self, page: Any, key: str) -> None:
+        """Press a key and wait until the server has confirmed what follows from it."""
+        page.keyboard.press(key)
+        self.wait(page, "document.getElementById('status').dataset.pending === '0'")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="needs Playwright: pip install grande-gnn[test-all]"
+    )
+    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def reviewer(chromium: Any) -> Iterator[Reviewer]:
+    yield Reviewer(chromium)
+    for context in chromium.contexts:
+        context.close()

@@ -36,6 +36,8 @@ class Audit:
     judged: dict[str, str] = field(default_factory=dict)
     times: dict[str, str] = field(default_factory=dict)
     is_over: bool = False
+    right: frozenset[str] = frozenset()
+    """The images whose label was right when the audit ended."""
 
 
 @dataclass
@@ -153,6 +155,7 @@ def _audit_end(state: Corrections, decision: Decision) -> None:
     if audit is None or audit.is_over:
         return
     audit.is_over = True
+    audit.right = frozenset(decision.files)
     state.audited.update(audit.judged)
     for file, label in audit.judged.items():
         state.marks[file] = Mark(label, AUDITED, audit.times[file])

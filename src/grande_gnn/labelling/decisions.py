@@ -44,7 +44,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "merge": ("old", "label"),
     "audit-start": ("files", "population"),
     "audit": ("files", "label"),
-    "audit-end": (),
+    "audit-end": ("files",),
     "undo": ("of",),
 }
 """The kinds of decisions, and the fields that each of them has."""
@@ -56,7 +56,7 @@ class Decision:
 
     kind: str
     files: tuple[str, ...] = ()
-    """The images it is about."""
+    """The images it is about; at the end of an audit, those whose label was right."""
     label: str = ""
     """The class they get, or the new name of a class; ``""`` in an audit means none of the classes."""
     old: str = ""

@@ -52,7 +52,7 @@ def state_of(session: Session, since: int = 0) -> dict[str, Any]:
             "queues": [
                 {
                     "name": queue.name, "title": queue.title, "about": queue.about, "look": queue.look,
-                    "count": None if queue.look == "map" or queue.name == "class" else len(queue.rows(view)),
+                    "count": len(queue.rows(view)) if queue.is_counted else None,
                 }
                 for queue in QUEUES.values()
             ],

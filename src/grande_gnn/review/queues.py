@@ -56,6 +56,11 @@ class Queue:
     rows: Callable[[View], Sequence[int]]
     look: str = "single"
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether the menu tells how many images it has: not for a map, an audit, or one class of several."""
+        return self.look == "single" or self.name == "changed"
+
 
 QUEUES: dict[str, Queue] = {}
 """Every queue by name, in the order of the page's menu."""
@@ -110,6 +115,7 @@ for _queue in (
     Queue("suspicious", "Suspicious labels", "Labels you gave that a model without them contradicts.", _suspicious),
     Queue("outside", "Outside", "Images far from all others, and images that no label reaches.", _outside),
     Queue("class", "One class", "All images of one class, the least certain first.", _of_class, "gallery"),
+    Queue("audit", "Random audit", "Judge a random sample without seeing our answer: the true accuracy.", _none, "audit"),
     Queue("map", "Map", "Similar images lie close together: draw a line around some to select them.", _none, "map"),
     Queue("changed", "Changed", "Images whose label changed in the latest training.", _changed, "gallery"),
 ):  # fmt: skip

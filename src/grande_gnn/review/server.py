@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
+from grande_gnn.review.auditing import audit_state, end_audit, judge, start_audit
 from grande_gnn.review.guard import Guard, Keys, read_json
 from grande_gnn.review.messages import changes_of, details_of, map_of, state_of
 from grande_gnn.review.pictures import SIZES, Pictures
@@ -59,6 +60,8 @@ def build_app(session: Session, port: int, keys: Keys) -> Starlette:
         Route("/api/changes", _reading(lambda q: changes_of(session))),
         Route("/api/map", _reading(lambda q: map_of(session))),
         Route("/api/decide", _writing(lambda body: _decide(session, body)), methods=["POST"]),
+        Route("/api/audit", _reading(lambda q: audit_state(session)), methods=["GET"]),
+        Route("/api/audit", _writing(lambda body: _audit(session, body)), methods=["POST"]),
         Route("/api/undo", _writing(lambda body: _undo(session, body)), methods=["POST"]),
         Route("/api/save", _writing(lambda body: _save(session, body)), methods=["POST"]),
     ]
@@ -148,6 +151,19 @@ def _decide(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     texts = (_text(body, "label"), _text(body, "old"))
     written = session.decide(_text(body, "kind"), body.get("rows", []), *texts)
     return {"id": written.id, "version": session.version}
+
+
+def _audit(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    match body.get("action"):
+        case "start":
+            start_audit(session)
+        case "judge":
+            judge(session, body.get("row"), _text(body, "label"))
+        case "end":
+            end_audit(session)
+        case _:
+            raise InvalidInputError("action must be start, judge or end; got something else")
+    return audit_state(session)
 
 
 def _undo(session: Session, body: dict[str, Any]) -> dict[str, Any]:

@@ -135,13 +135,7 @@ class Session:
         """Write a decision about some images or a class; it is on the disk when this returns."""
         with self.lock:
             self.refresh()
-            decision = self._checked(kind, rows, label, old)
-            if self._needs_start:
-                self.journal.append(Decision("start", given=self._trained_on()))
-                self._needs_start = False
-            written = self.journal.append(decision)
-            self._take_over()
-            return written
+            return self.write(self._checked(kind, rows, label, old))
 
     def _checked(self, kind: str, rows: Sequence[int], label: str, old: str) -> Decision:
         files = tuple(self.files[row] for row in self.check_rows(rows))
@@ -198,8 +192,11 @@ class Session:
                 self._take_over()
 
     def write(self, decision: Decision) -> Decision:
-        """Append a ready decision, such as one of an audit."""
+        """Append a decision that is known to make sense; it is on the disk when this returns."""
         with self.lock:
+            if self._needs_start:
+                self.journal.append(Decision("start", given=self._trained_on()))
+                self._needs_start = False
             written = self.journal.append(decision)
             self._take_over()
             return written

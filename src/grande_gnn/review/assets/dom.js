@@ -14,7 +14,7 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 export const name = (text) => make("bdi", {}, text);
-export const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1)} %`;
+export const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1)}\u00a0%`;
 
 let timer = 0;
 export function message(text, seconds = 6) {

@@ -1,5 +1,6 @@
 // The page: queues on the left, images in the middle, classes on the right, and the keys for all of it.
 import { leave } from "./api.js";
+import { AuditView } from "./audit.js";
 import { make, message, percent, $ } from "./dom.js";
 import { editClasses, exportDialog, find, help, save } from "./dialogs.js";
 import { Gallery } from "./gallery.js";
@@ -9,7 +10,7 @@ import { Single } from "./single.js";
 import { changed, color, decide, details, onChange, refresh, store, undo } from "./store.js";
 import { zoom } from "./zoom.js";
 
-const LOOKS = { single: Single, gallery: Gallery, map: MapView };
+const LOOKS = { single: Single, gallery: Gallery, map: MapView, audit: AuditView };
 let view = null, current = "", shown = null;
 
 // ---- Queues ----
@@ -55,6 +56,7 @@ function drawClasses() {
   $("accept").disabled = !has;
   const n = store.selected.size;
   $("selection").hidden = !n;
+  document.body.classList.toggle("selecting", n > 0);
   $("selection").textContent = n === 1 ? "1 image is selected; Escape clears." : `${n} images are selected; Escape clears.`;
 }
 
@@ -93,6 +95,7 @@ function draw() {
 
 // ---- Decisions ----
 async function send(kind, extra = {}) {
+  if (view.judge) return kind === "skip" ? message("In an audit every image is judged: choose a class, or none of these.", 5) : view.judge(kind === "none" ? "" : extra.label);
   const rows = store.selected.size ? [...store.selected] : view.target;
   if (!rows.length) return message("Select some images first.", 3);
   store.selected.clear();

@@ -1,0 +1,119 @@
+"""The audit: a random sample, drawn before anybody looks, judged blind, and the accuracy that follows from it.
+
+The sample and every judgment are decisions in the journal. Judged images stay out of training until the audit ends, and the
+whole sample is scored again whenever labels change (:mod:`grande_gnn.labelling.audit`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from typing import Any
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.labelling.audit import audit_classes, audit_interval, audit_order
+from grande_gnn.labelling.corrections import Audit
+from grande_gnn.labelling.decisions import Decision, check_class_name
+from grande_gnn.review.session import Session
+
+__all__ = ["MAX_SAMPLE", "audit_state", "end_audit", "judge", "start_audit"]
+
+MAX_SAMPLE = 2000
+"""Images drawn for one audit; more are hardly ever judged."""
+
+METHOD = (
+    "The interval is a 95 % confidence sequence for sampling without replacement: it holds however often you look and "
+    "whenever you stop."
+)
+
+
+def start_audit(session: Session) -> None:
+    """Draw the sample: images of no earlier audit, in random order."""
+    with session.lock:
+        session.refresh()
+        if _running(session) is not None:
+            raise InvalidInputError("an audit is running: end it before you start another; got a second one")
+        left = [file for file in session.files if file not in session.state.audited]
+        if not left:
+            raise InvalidInputError("every image has been audited, so there is nothing to draw; got no image")
+        order = audit_order(len(left), secrets.randbits(32))
+        files = tuple(left[place] for place in order[:MAX_SAMPLE])
+        session.write(Decision("audit-start", files, population=len(left)))
+
+
+def judge(session: Session, row: object, label: str) -> None:
+    """Write down what the next image of the sample shows; ``""`` means none of the classes."""
+    with session.lock:
+        session.refresh()
+        (number,) = session.check_rows([row])
+        if number != _next(session):
+            raise InvalidInputError(
+                "the images of an audit are judged in the order in which they were drawn: go on with the one on the page; "
+                f"got image {number}"
+            )
+        session.write(Decision("audit", (session.files[number],), check_class_name(label) if label else ""))
+
+
+def end_audit(session: Session) -> None:
+    """End the audit: the judged images are labels like all others from now on."""
+    with session.lock:
+        session.refresh()
+        audit = _running(session)
+        if audit is None:
+            raise InvalidInputError("no audit is running; got a request to end one")
+        session.write(
+            Decision("audit-end", tuple(f for f, ours, yours in _judged(session, audit) if ours == yours))
+        )
+
+
+def audit_state(session: Session) -> dict[str, Any]:
+    """How far the latest audit is and what it says; never what we think of an image that is not judged yet."""
+    with session.lock:
+        audit = session.state.audit
+        if audit is None:
+            return {"running": False, "judged": 0, "method": METHOD}
+        judged = _judged(session, audit)
+        outcomes = [file in audit.right if audit.is_over else ours == yours for file, ours, yours in judged]
+        estimate = audit_interval(outcomes, audit.population)
+        state: dict[str, Any] = {
+            "running": not audit.is_over,
+            "row": _next(session),
+            "judged": len(judged),
+            "sample": len(audit.files),
+            "population": audit.population,
+            "estimate": [estimate.value, estimate.low, estimate.high] if judged else None,
+            "more": estimate.more_for(0.03) if judged else None,
+            "method": METHOD,
+        }
+        if judged and not audit.is_over:
+            counts = Counter(label for label in session.labels() if label)
+            classes = audit_classes(outcomes, [ours for _, ours, _ in judged], counts)
+            state["classes"] = [[name, e.value, e.low, e.high, e.n] for name, e in classes.items()]
+            state["last"] = [judged[-1][2], judged[-1][1]]
+            wrong = [(session.row_of[f], ours, yours) for f, ours, yours in judged if ours != yours]
+            state["wrong"] = wrong[-60:]
+        return state
+
+
+def _judged(session: Session, audit: Audit) -> list[tuple[str, str, str]]:
+    """(file, present label, judged label) of the judged images in the order of the draw."""
+    labels = session.labels()
+    return [
+        (file, labels[session.row_of[file]], audit.judged[file])
+        for file in audit.files
+        if file in audit.judged and file in session.row_of
+    ]
+
+
+def _running(session: Session) -> Audit | None:
+    audit = session.state.audit
+    return None if audit is None or audit.is_over else audit
+
+
+def _next(session: Session) -> int | None:
+    """The row that is judged next; None if there is none."""
+    audit = _running(session)
+    waiting = (
+        (file for file in audit.files if file not in audit.judged and file in session.row_of) if audit else ()
+    )
+    return next((session.row_of[file] for file in waiting), None)

@@ -1,0 +1,104 @@
+"""The audit: drawn before it is looked at, judged in order and blind, scored again when labels change."""
+
+import pytest
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.labelling.audit import audit_interval
+from grande_gnn.review.auditing import audit_state, end_audit, judge, start_audit
+
+
+def judge_next(session, label=None):
+    """Judge the next image, by default as we label it ourselves."""
+    row = audit_state(session)["row"]
+    judge(session, row, session.labels()[row] if label is None else label)
+    return row
+
+
+def test_the_sample_is_every_image_once_in_random_order(session, make_session):
+    start_audit(session)
+    assert sorted(session.state.audit.files) == sorted(session.files)
+    other = make_session()
+    assert other.state.audit.files == session.state.audit.files  # written down before anybody looks
+    end_audit(session)
+    start_audit(session)
+    assert session.state.audit.files != other.state.audit.files
+
+
+def test_nothing_about_the_next_image_is_told(session):
+    start_audit(session)
+    state = audit_state(session)
+    assert state["estimate"] is None
+    assert set(state) == {
+        "running", "row", "judged", "sample", "population", "estimate", "more", "method"
+    }  # fmt: skip
+
+
+def test_the_estimate_is_the_interval_of_the_outcomes(session):
+    start_audit(session)
+    for i in range(12):
+        judge_next(session, "violet" if i % 4 == 0 else None)
+    outcomes = [i % 4 != 0 for i in range(12)]
+    expected = audit_interval(outcomes, 36)
+    state = audit_state(session)
+    assert state["estimate"] == [expected.value, expected.low, expected.high]
+    assert state["more"] == expected.more_for(0.03)
+    assert state["judged"] == 12
+    assert len(state["wrong"]) == 3
+
+
+def test_judged_images_stay_out_of_training_until_the_end(session):
+    start_audit(session)
+    before = session.labels_to_train()
+    rows = [judge_next(session, "violet") for _ in range(3)]
+    assert session.labels_to_train() == before
+    assert not set(rows) & set(session.queue("unsure"))
+    end_audit(session)
+    assert {session.labels()[row] for row in rows} == {"violet"}
+    assert {session.state.provenance(session.files[row])[0] for row in rows} == {"audited"}
+
+
+def test_the_same_sample_is_scored_again_when_labels_change(session):
+    start_audit(session)
+    row = judge_next(session, "violet")
+    assert audit_state(session)["estimate"][0] == 0
+    session.decide("label", [row], "violet")
+    assert audit_state(session)["estimate"][0] == 1
+
+
+def test_the_result_stays_as_it_was_at_the_end(session):
+    start_audit(session)
+    for i in range(6):
+        judge_next(session, "violet" if i < 2 else None)
+    before = audit_state(session)["estimate"]
+    end_audit(session)
+    after = audit_state(session)
+    assert (after["running"], after["estimate"]) == (False, before)
+    start_audit(session)
+    assert audit_state(session)["population"] == 30  # those audited before are not drawn again
+
+
+def test_order_and_state_are_enforced(session):
+    with pytest.raises(InvalidInputError, match="no audit is running"):
+        end_audit(session)
+    with pytest.raises(InvalidInputError, match="in the order"):
+        judge(session, 0, "red")
+    start_audit(session)
+    with pytest.raises(InvalidInputError, match="an audit is running"):
+        start_audit(session)
+    row = audit_state(session)["row"]
+    with pytest.raises(InvalidInputError, match="in the order"):
+        judge(session, (row + 1) % 36, "red")
+    judge(session, row, "")
+    session.undo()
+    assert audit_state(session)["row"] == row
+
+
+def test_the_page_can_audit(client, session):
+    assert client.get("/api/audit").json()["running"] is False
+    row = client.post("/api/audit", json={"action": "start"}).json()["row"]
+    state = client.post("/api/audit", json={"action": "judge", "row": row, "label": "red"}).json()
+    assert state["judged"] == 1
+    assert client.post("/api/audit", json={"action": "judge", "row": row, "label": "red"}).status_code == 400
+    assert client.post("/api/audit", json={"action": "judge", "row": None, "label": "red"}).status_code == 400
+    assert client.post("/api/audit", json={"action": "explode"}).status_code == 400
+    assert client.post("/api/audit", json={"action": "end"}).json()["running"] is False

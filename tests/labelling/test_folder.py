@@ -28,7 +28,7 @@ def test_what_is_saved_is_loaded(result, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(ENTRIES)
     again = Labelling.load(tmp_path / "out")
     for name in ("files", "labels", "runner_up", "given", "accuracy", "class_accuracy", "bins", "calibration",
-                 "note", "root", "problems", "settings"):  # fmt: skip
+                 "note", "doubts", "copy_of", "root", "problems", "settings"):  # fmt: skip
         assert getattr(again, name) == getattr(result, name), name
     np.testing.assert_allclose(again.confidence, result.confidence, atol=5.1e-5)
     assert again.flags() == result.flags()

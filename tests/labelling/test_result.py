@@ -56,6 +56,15 @@ def test_the_table_is_the_one_of_version_0_1(tmp_path):
     assert b"caf\xe9.jpg,dog,1.0000,cat,1.0000,,\r\n" in data  # the name as its bytes on disk
 
 
+def test_copies_are_flagged_and_survive_the_table(tmp_path):
+    result = labelling(copy_of=["", "", "a.jpg", ""])
+    assert result.flags()[2] == "unreached out_of_distribution copy"
+    write_predictions(tmp_path / "predictions.csv", result)
+    assert read_predictions(tmp_path / "predictions.csv").copy_of == result.copy_of
+    header = (tmp_path / "predictions.csv").read_bytes().splitlines()[0]
+    assert header == b"file,label,confidence,runner_up,margin,given_label,flags,copy_of"
+
+
 def test_suspicions_that_are_read_come_surest_first(tmp_path):
     result = labelling(
         confidence=np.array([0.1, 0.05, 0.5, 1.0]),

@@ -16,8 +16,15 @@ SETTINGS = {
     "seed": 3,
     "temperature": 1.5,
     "offset": None,
+    "slope": 0.7,
     "images": "../photos\udcff",
-    "estimate": {"accuracy": SHARE, "class_accuracy": {"a": SHARE}, "bins": [BIN], "note": "n"},
+    "estimate": {
+        "accuracy": SHARE,
+        "class_accuracy": {"a": SHARE},
+        "bins": [BIN],
+        "note": "n",
+        "doubts": ["d"],
+    },
     "more": [1, {"a": None}],
 }
 
@@ -34,6 +41,7 @@ def test_settings_come_back(tmp_path):
 
 HARM = (
     [{"temperature": value} for value in (None, 0, -1, 1e-300, 1e300, True, "1", [1.0], {})]
+    + [{"slope": value} for value in (None, -1, 101, "1")]
     + [{"offset": value} for value in (1e308, -101, "0", False, [])]
     + [
         {"images": "a\0b"},

@@ -1,47 +1,44 @@
-"""From a classifier to labels with confidences: fit, hold out, calibrate, flag.
+"""From a classifier to labels with confidences: fit, hold out, estimate, calibrate, flag.
 
-1. The classifier is fitted, and held-out predictions of the labelled images give the temperature of the calibration.
-2. Two trainings from disjoint halves of the labels are compared on the unlabelled images; how often they agree tells how
-   often labels are right (:mod:`grande_gnn.labelling.confidence`), and the calibration's offset follows from that.
-3. Images that no label reaches, images far from everything, and given labels that are contradicted are flagged.
+1. Two trainings on disjoint halves of the labels predict the labels that they did not know
+   (:mod:`grande_gnn.labelling.half_views`). Given labels that are contradicted are suspicious.
+2. From these predictions and the same trainings' confidence in the unlabelled images follows the expected accuracy
+   (:mod:`grande_gnn.labelling.expected_accuracy`), and from it the calibration.
+3. Images that no label reaches, images far from everything, images unlike every labelled class and copies are flagged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from grande_gnn.classifier.estimator import GrandeClassifier
-from grande_gnn.classifier.held_out import HeldOut, held_out_folds, hold_out
-from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.classifier.halves import Halves
 from grande_gnn.graph import Neighbors
 from grande_gnn.internal.validation import encode_labels
-from grande_gnn.labelling.confidence import (
-    AccuracyEstimate,
-    Calibration,
-    estimate_accuracy,
-    fit_offset,
-    fit_temperature,
-    outlier_limit,
-    reliability_bins,
-    suspicious_labels,
-    wilson_interval,
-)
+from grande_gnn.labelling.calibration import Calibration, fit_calibration, with_winner
+from grande_gnn.labelling.class_accuracy import class_accuracies
+from grande_gnn.labelling.confidence import AccuracyEstimate, outlier_limit, reliability_bins
+from grande_gnn.labelling.correctness import Correctness, fit_correctness
+from grande_gnn.labelling.doubts import reasons, sample_test
+from grande_gnn.labelling.expected_accuracy import Sources, draw_accuracy, unseen_share
+from grande_gnn.labelling.half_views import HalfViews, label_weights, view_halves
 from grande_gnn.labelling.result import Labelling, Suspicion
+from grande_gnn.labelling.suspicion import own_share, suspicious_labels
 
-__all__ = ["agreement_of_halves", "assess", "assess_new", "half_predictions"]
-
-ENOUGH_LABELS = 4
-"""Labels of the smallest class from which on halves of the labels speak for all of them (docs/confidence.md)."""
+__all__ = ["assess", "assess_new"]
 
 NEAR = 5
 """An image is far from everything when even its fifth neighbour is far."""
 
+CROWD = 11
+"""Entries of the ranked lists in which labelled images are counted, the image itself included."""
+
+Float = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
@@ -50,37 +47,42 @@ def assess(clf: GrandeClassifier, labels: Sequence[str], files: Sequence[str]) -
     codes, _ = encode_labels(labels)
     names = clf.classes_.astype(str)
     given = [str(names[code]) if code >= 0 else "" for code in codes]
-    held_out = clf.selection_.held_out if clf.selection_ is not None else _held_out(clf.problem_, codes)
     distances = clf.neighbors_.distances(NEAR + 1)
     known_anyway: dict[str, Any] = {
         "unreached": ~clf.reached_,
         "out_of_distribution": distances > outlier_limit(distances),
+        "copy_of": [files[first] if first != row else "" for row, first in enumerate(clf.copies_)],
         "classifier": clf,
         "neighbors": clf.neighbors_,
     }
-    if held_out is None:
+    halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(codes)
+    if halves is None:
         unchecked = _answers(clf.label_distributions_, names, files, given)
         return replace(unchecked, **known_anyway, note=_why_unchecked(codes))
-    by_temperature = Calibration(fit_temperature(held_out))
-    accuracy, calibration = _expected_accuracy(clf, codes, held_out, by_temperature)
-    known = by_temperature.probabilities(softmax(held_out.logits, axis=1))
+    known = _held_out_labels(clf, halves)
+    accuracy, calibration, doubts = _expected_accuracy(clf, codes, known)
     probabilities = calibration.probabilities(clf.label_distributions_)
-    probabilities[held_out.rows] = known
+    unlabelled, views = codes < 0, known.views
+    by_class = class_accuracies(
+        views.probabilities.argmax(axis=1)[views.answerable], views.right[views.answerable],
+        known.weights[views.answerable], probabilities[unlabelled].argmax(axis=1), probabilities[unlabelled].max(axis=1),
+    )  # fmt: skip
+    probabilities[views.rows[views.answerable]] = known.probabilities[views.answerable]
     return replace(
         _answers(probabilities, names, files, given),
         **known_anyway,
         suspicions=[
-            Suspicion(row, str(names[code]), sure)
-            for row, code, sure in suspicious_labels(held_out, by_temperature)
+            Suspicion(int(views.rows[i]), str(names[c]), float(known.probabilities[i, c]))
+            for i, c in known.suspicious
         ],
         accuracy=accuracy,
-        class_accuracy=_by_class(held_out, known, names),
-        bins=reliability_bins(known.max(axis=1), held_out.hits),
-        calibration=calibration,
-        note=(
-            f"Models trained on different parts of the {len(held_out.rows)} labels were compared on the unlabelled "
-            "images: the more often they agree, the more often they are right."
+        class_accuracy={str(names[c]): estimate for c, estimate in by_class.items()},
+        bins=reliability_bins(
+            known.probabilities.max(axis=1)[views.answerable], views.right[views.answerable]
         ),
+        calibration=calibration,
+        doubts=doubts,
+        note=_how_checked(len(views.rows), int(views.answerable.sum())),
     )
 
 
@@ -105,59 +107,88 @@ def assess_new(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _HeldOutLabels:
+    """What held-out predictions of the labels tell."""
+
+    views: HalfViews
+    weights: Float
+    """How much each label counts."""
+    curve: Correctness
+    """How often a confidence of the halves is right, and a label wrong."""
+    probabilities: Float
+    """The held-out probabilities, calibrated by the curve."""
+    suspicious: list[tuple[int, int]]
+    """Labels that look wrong: position and suggested class."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of right predictions among the held-out labels, or what it would be if no label were wrong."""
+        total = float(self.weights.sum())
+        agreed = float(self.weights @ self.views.right)
+        return min(1.0, agreed / total / (1 - self.curve.wrong_share)) if total > 0 else None
+
+
+def _held_out_labels(clf: GrandeClassifier, halves: Halves) -> _HeldOutLabels:
+    full = clf.label_distributions_
+    views = view_halves(halves, full)
+    weights = label_weights(views, halves.codes, full, clf.neighbors_.features, clf.copies_)
+    curve = fit_correctness(
+        views.confidence, views.right, weights,
+        own=own_share(views.probabilities, views.labels), n_classes=full.shape[1],
+    )  # fmt: skip
+    asked = np.flatnonzero(views.answerable)
+    suspicious = suspicious_labels(curve, views.probabilities[asked], views.labels[asked])
+    return _HeldOutLabels(
+        views, weights, curve, with_winner(views.probabilities, curve.probability(views.confidence)),
+        [(int(asked[i]), c) for i, c in suspicious],
+    )  # fmt: skip
+
+
 def _expected_accuracy(
-    clf: GrandeClassifier, codes: Codes, held_out: HeldOut, by_temperature: Calibration
-) -> tuple[AccuracyEstimate | None, Calibration]:
-    """The accuracy expected on the unlabelled images, and the calibration whose mean confidence equals it."""
-    unsure = clf.label_distributions_[codes < 0]
+    clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels
+) -> tuple[AccuracyEstimate | None, Calibration, list[str]]:
+    """The accuracy expected on the unlabelled images, the calibration whose mean confidence equals it, and doubts."""
+    unsure, views = clf.label_distributions_[codes < 0], known.views
     if not len(unsure):
-        return None, by_temperature
-    confidence = float(by_temperature.probabilities(unsure).max(axis=1).mean())
-    agreement = agreement_of_halves(clf, codes)
-    accuracy = estimate_accuracy(confidence, agreement, len(held_out.rows))
-    calibration = fit_offset(by_temperature.temperature, unsure, accuracy.value)
-    return accuracy, calibration
+        return None, fit_calibration(known.curve, clf.label_distributions_, 1.0), []
+    effective = float(known.weights.sum())
+    draws = draw_accuracy(
+        Sources(
+            known.curve, views.unlabelled.confidence, known.accuracy, views.unlabelled.disagreement,
+            unseen_share(views.labels), len(unsure),
+        )
+    )  # fmt: skip
+    estimate = draws.estimate(len(views.rows))
+    test = sample_test(
+        clf.neighbors_.lists(CROWD), codes >= 0, np.where(codes < 0, clf.label_distributions_.argmax(axis=1), codes),
+        views.confidence[views.answerable], views.unlabelled.confidence,
+    )  # fmt: skip
+    doubts = reasons(
+        draws.spread, estimate.high - estimate.low, n_labels=len(views.rows), effective=effective,
+        n_single=int(np.sum(np.bincount(views.labels) == 1)), test=test,
+    )  # fmt: skip
+    return estimate, fit_calibration(known.curve, unsure, estimate.value), doubts
 
 
-def agreement_of_halves(clf: GrandeClassifier, codes: Codes) -> float:
-    """How often two trainings from disjoint halves of the labels agree on the unlabelled images, in [0, 1].
-
-    Where a class has so few labels that a half of them says little about all, the halves are compared with the training
-    from all labels instead of with each other.
-    """
-    one, other = half_predictions(clf.problem_, codes)
-    unknown = codes < 0
-    if np.bincount(codes[~unknown]).min() >= ENOUGH_LABELS:
-        return float(np.mean((one == other)[unknown]))
-    full = clf.label_distributions_.argmax(axis=1)
-    return float(np.mean([(half == full)[unknown] for half in (one, other)]))
-
-
-def half_predictions(problem: LearningProblem, codes: Codes) -> tuple[Codes, Codes]:
-    """The predicted classes of two trainings from disjoint halves of the labels."""
-    halves = []
-    for half in held_out_folds(codes, 2):
-        known = codes.copy()
-        known[half] = -1
-        halves.append(known)
-    one, other = problem.train(halves)
-    return one.predictions, other.predictions
-
-
-def _held_out(problem: LearningProblem, codes: Codes) -> HeldOut | None:
-    """Held-out predictions with the classifier's own settings, when nothing was chosen by cross-validation."""
-    folds = held_out_folds(codes)
-    return hold_out(problem, codes, folds)[0] if folds else None
+def _how_checked(n_labels: int, n_answerable: int) -> str:
+    """How the accuracy was estimated."""
+    if not n_answerable:
+        return (
+            f"Each of the {n_labels} labels is the only one of its class, so none could be held out: the estimate rests "
+            "on the confidence of the model."
+        )
+    return (
+        f"Two models, each trained on half of the {n_labels} labels, predicted the labels they did not know; how sure "
+        "they are of the unlabelled images tells how often those are right."
+    )
 
 
 def _why_unchecked(codes: Codes) -> str:
     """Why there are no held-out predictions, and what to do."""
     if codes.max() == 0:
         return "Only one class is labelled, so every image gets it: label some images of another class too."
-    return (
-        "Some class has fewer than 2 labels, so accuracy and confidence could not be checked: label one more image of "
-        "each such class."
-    )
+    return "The labelled images are copies of one another, so none could be held out: label other images too."
 
 
 def _answers(
@@ -178,17 +209,3 @@ def _answers(
         list(files), names[first].tolist(), p[rows, first],
         names[second].tolist() if several else [""] * len(p), margin, given, nothing, nothing,
     )  # fmt: skip
-
-
-def _by_class(
-    held_out: HeldOut, known: NDArray[np.float64], names: NDArray[np.str_]
-) -> dict[str, AccuracyEstimate]:
-    """For each class: of the held-out images that received it, the share that is right."""
-    predicted = known.argmax(axis=1)
-    out = {}
-    for c, name in enumerate(names):
-        hits = held_out.hits[predicted == c]
-        if len(hits):
-            low, high = wilson_interval(hits.sum(), len(hits))
-            out[str(name)] = AccuracyEstimate(float(hits.mean()), low, high, len(hits))
-    return out

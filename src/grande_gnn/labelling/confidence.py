@@ -1,12 +1,15 @@
-"""How sure the labels are: calibration, an accuracy estimate, and what deserves a look.
+"""What a labelling says about how sure it is: the numbers, and where each is made.
 
-Labelled images are seldom a fair sample: people label images that lie side by side, so held-out labelled images resemble
-their training neighbours more than the unlabelled ones do, and a plain cross-validated accuracy is too high. So the
-*unlabelled* images are used too. Two models from independent labels disagree about as often as one of them is wrong
-(Jiang et al., Assessing Generalization via Disagreement, ICLR 2022), and two from disjoint halves of the labels show
-what half the labels give; where a class has very few labels, each half is compared with the training from all labels.
-The estimate is the mean of that agreement and of the confidence in the unlabelled images after temperature scaling on
-held-out labels. It is still too high where all models make the same error.
+====================================  ==============================================================
+how often a confidence is right       :mod:`grande_gnn.labelling.correctness`
+how much each label tells             :mod:`grande_gnn.labelling.label_evidence`
+the expected accuracy                 :mod:`grande_gnn.labelling.expected_accuracy`
+why its interval is wide              :mod:`grande_gnn.labelling.doubts`
+the confidence of each image          :mod:`grande_gnn.labelling.calibration`
+given labels that look wrong          :mod:`grande_gnn.labelling.suspicion`
+images of no labelled class           :mod:`grande_gnn.labelling.open_set`
+sets of possible labels               :mod:`grande_gnn.labelling.label_sets`
+====================================  ==============================================================
 
 All scores lie in [0, 1]; a confidence of 1 is certain.
 """
@@ -14,102 +17,27 @@ All scores lie in [0, 1]; a confidence of 1 is certain.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import expit, logit, softmax
 from scipy.stats import norm
 
-if TYPE_CHECKING:
-    from grande_gnn.classifier.held_out import HeldOut
+from grande_gnn.labelling.calibration import Calibration
 
 __all__ = [
     "AccuracyEstimate",
     "Calibration",
     "ReliabilityBin",
-    "estimate_accuracy",
-    "fit_offset",
-    "fit_temperature",
+    "expected_calibration_error",
     "outlier_limit",
     "reliability_bins",
-    "suspicious_labels",
     "wilson_interval",
 ]
 
 Float = NDArray[np.float64]
 
-SUSPICIOUS_CONFIDENCE = 0.8
-"""A given label is suspicious when the held-out prediction is another class with at least this confidence."""
-
-FLATTENING = 0.5
-"""The share of the winner's log-odds that is kept."""
-
 OUTLIER_SPREAD = 3.0
 """Interquartile ranges above the third quartile beyond which a sample counts as far from everything."""
-
-
-def fit_temperature(held_out: HeldOut) -> float:
-    """The T for which softmax(logits/T) has the smallest negative log-likelihood (Guo et al., 2017).
-
-    A temperature cannot change which class wins. A weak penalty on extreme values keeps T finite when every held-out
-    prediction is right.
-    """
-    rows = np.arange(len(held_out.labels))
-
-    def loss(log_temperature: float) -> float:
-        p = softmax(held_out.logits / np.exp(log_temperature), axis=1)[rows, held_out.labels]
-        return float(-np.log(np.maximum(p, 1e-12)).mean() + 1e-3 * log_temperature**2)
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 7.0), method="bounded").x))
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Turns a classifier's probabilities into calibrated ones, in two steps.
-
-    1. p ∝ p^(1/T), the temperature fitted to held-out labels.
-    2. The winner's log-odds become ½ log-odds + offset, and the other classes share the rest in proportion: diffusion
-       makes a model too sure of its easy images and too unsure of its hard ones, which no temperature can repair
-       (measured on Flowers17 and Corel5k, ``docs/confidence.md``). The offset makes the mean confidence in the unlabelled
-       images equal to the accuracy expected on them.
-    """
-
-    temperature: float = 1.0
-    offset: float | None = None  # None: only the first step
-
-    def probabilities(self, uncalibrated: Float) -> Float:
-        """Calibrated probabilities; the most probable class stays the same."""
-        p = softmax(np.log(np.maximum(uncalibrated, 1e-30)) / self.temperature, axis=1)
-        if self.offset is None or p.shape[1] == 1:
-            return p
-        rows, best = np.arange(len(p)), p.argmax(axis=1)
-        top = np.clip(p[rows, best], 1e-6, 1 - 1e-6)
-        p[rows, best] = 0
-        p[~p.any(axis=1)] = 1  # nothing measurable is left for the others: they share evenly
-        p[rows, best] = 0
-        p /= p.sum(axis=1, keepdims=True)
-        runner_up = p.max(axis=1)
-        tie = runner_up / (runner_up + 1)  # below this the runner-up would overtake
-        moved = np.maximum(expit(FLATTENING * logit(top) + self.offset), tie)
-        p *= (1 - moved)[:, None]
-        p[rows, best] = moved
-        return p
-
-
-def fit_offset(temperature: float, uncalibrated: Float, accuracy: float) -> Calibration:
-    """The calibration whose mean confidence in these samples equals their expected accuracy."""
-
-    def gap(offset: float) -> float:
-        return (
-            float(Calibration(temperature, offset).probabilities(uncalibrated).max(axis=1).mean()) - accuracy
-        )
-
-    low, high = -10.0, 10.0
-    if uncalibrated.shape[1] == 1 or gap(low) >= 0 or gap(high) <= 0:
-        return Calibration(temperature)
-    return Calibration(temperature, float(brentq(gap, low, high, xtol=1e-4)))
 
 
 @dataclass(frozen=True)
@@ -132,19 +60,6 @@ def wilson_interval(hits: float, n: float, level: float = 0.95) -> tuple[float, 
     center = (hits + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * np.sqrt(hits * (n - hits) / n + z * z / 4)
     return max(0.0, float(center - half)), min(1.0, float(center + half))
-
-
-def estimate_accuracy(confidence: float, halves: float, n_labels: int) -> AccuracyEstimate:
-    """The expected share of right labels among the unlabelled samples, with Wilson's interval for ``n_labels``.
-
-    Parameters
-    ----------
-    confidence : mean confidence in the unlabelled samples, after temperature scaling on held-out labels.
-    halves : agreement on the unlabelled samples of two trainings from disjoint halves of the labels.
-    """
-    value = (confidence + halves) / 2
-    low, high = wilson_interval(value * n_labels, n_labels)
-    return AccuracyEstimate(value, low, high, n_labels)
 
 
 @dataclass(frozen=True)
@@ -170,6 +85,18 @@ def reliability_bins(confidence: Float, right: Float, n_bins: int = 10) -> list[
     return bins
 
 
+def expected_calibration_error(confidence: Float, right: Float, n_bins: int = 15) -> float:
+    """Mean gap between confidence and accuracy over bins of equal mass, weighted by their size.
+
+    >>> expected_calibration_error(np.array([0.5, 0.5, 1.0, 1.0]), np.array([1.0, 0.0, 1.0, 0.0]), n_bins=2)
+    0.25
+    """
+    order = np.argsort(confidence, kind="stable")
+    parts = [part for part in np.array_split(order, n_bins) if len(part)]
+    gaps = [abs(float(confidence[part].mean() - right[part].mean())) * len(part) for part in parts]
+    return float(sum(gaps)) / max(len(confidence), 1)
+
+
 def outlier_limit(distances: Float) -> float:
     """The distance to a near neighbour beyond which a sample is far from everything.
 
@@ -180,12 +107,3 @@ def outlier_limit(distances: Float) -> float:
     logs = np.log(np.maximum(distances, 1e-12))
     first, third = np.quantile(logs, [0.25, 0.75])
     return float(np.exp(third + OUTLIER_SPREAD * max(float(third - first), 1e-9)))
-
-
-def suspicious_labels(held_out: HeldOut, calibration: Calibration) -> list[tuple[int, int, float]]:
-    """(row, suggested class, confidence) of given labels that the held-out prediction contradicts, surest first."""
-    p = softmax(held_out.logits / calibration.temperature, axis=1)
-    best, sure = p.argmax(axis=1), p.max(axis=1)
-    doubtful = np.flatnonzero((best != held_out.labels) & (sure >= SUSPICIOUS_CONFIDENCE))
-    ordered = doubtful[np.argsort(-sure[doubtful], kind="stable")]
-    return [(int(held_out.rows[i]), int(best[i]), float(sure[i])) for i in ordered]

@@ -34,6 +34,7 @@ __all__ = [
     "ENTRIES",
     "check_destination",
     "load_labelling",
+    "read_calibration",
     "read_settings",
     "save_labelling",
     "write_labelling",
@@ -54,6 +55,7 @@ def _write_settings(labelling: Labelling, path: Path, folder: Path) -> None:
         "class_accuracy": {name: asdict(e) for name, e in labelling.class_accuracy.items()},
         "bins": [asdict(b) for b in labelling.bins],
         "note": labelling.note,
+        "doubts": labelling.doubts,
     }
     content = {**labelling.settings, "images": _images_from(folder, labelling.root), "estimate": estimate}
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
@@ -166,12 +168,18 @@ def write_labelling(
     write_folder(folder, fill, _all_entries(), overwrite=overwrite, keep_unmoved=True)
 
 
+def read_calibration(settings: Mapping[str, Any]) -> Calibration:
+    """The calibration in the settings of a result; those of version 0.1 have no slope."""
+    slope = {"slope": settings["slope"]} if "slope" in settings else {}
+    return Calibration(settings["temperature"], settings["offset"], **slope)
+
+
 def load_labelling(folder: Path) -> Labelling:
     """Read a result; see :meth:`Labelling.load`."""
     settings = read_settings(folder)
     table = read_predictions(folder / "predictions.csv")
     try:
-        calibration = Calibration(settings["temperature"], settings["offset"])
+        calibration = read_calibration(settings)
         estimate = _read_estimate(settings.pop("estimate", {}))
     except (KeyError, TypeError) as error:
         raise FileFormatError(
@@ -200,6 +208,7 @@ def _read_estimate(content: dict[str, Any]) -> dict[str, Any]:
         "class_accuracy": {name: AccuracyEstimate(**e) for name, e in content["class_accuracy"].items()},
         "bins": [ReliabilityBin(**b) for b in content["bins"]],
         "note": content["note"],
+        "doubts": list(content.get("doubts", [])),
     }
 
 

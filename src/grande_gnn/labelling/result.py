@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # a labelling can be read and shown without torch
 __all__ = ["COLUMNS", "Labelling", "Suspicion", "Thumbnails", "read_predictions", "write_predictions"]
 
 COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
-"""The columns of ``predictions.csv``."""
+"""The columns that every ``predictions.csv`` has; ``copy_of`` and others follow where they are known."""
 
 PROVENANCE_COLUMNS = ("provenance", "when")
 """Further columns of a reviewed labelling: where each label comes from, and when it was decided."""
@@ -36,6 +36,7 @@ Thumbnails = Callable[[Sequence[int]], Iterable[Any]]
 """Given row numbers, yields a picture (a PIL image) of each in that order, or None where there is none."""
 
 _UNREACHED, _OUTLIER, _SUSPICIOUS = "unreached", "out_of_distribution", "suspicious_label"
+_COPY = "copy"
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,10 @@ class Labelling:
     """How the classifier's probabilities become confidences."""
     note: str = ""
     """How the accuracy was estimated, or why it could not be; one or two sentences."""
+    doubts: list[str] = field(default_factory=list)
+    """Why the interval of the accuracy is wide and what to do about it, the main reason first; one sentence each."""
+    copy_of: list[str] | None = None
+    """The first image that is a copy of this one (the same picture saved twice), else ``""``; None if unknown."""
     root: Path | None = None
     """The folder of the images; None if features were labelled and the images are unknown."""
     problems: list[Problem] = field(default_factory=list)
@@ -103,13 +108,14 @@ class Labelling:
     """When each label was decided in a review (UTC), ``""`` if it was not; empty like ``provenance``."""
 
     def flags(self) -> list[str]:
-        """The flags of each image, separated by spaces: unreached, out_of_distribution, suspicious_label."""
+        """The flags of each image, separated by spaces: unreached, out_of_distribution, suspicious_label, copy."""
         marks: list[list[str]] = [[] for _ in self.files]
         suspicious = [suspicion.row for suspicion in self.suspicions]
         for name, rows in (
             (_UNREACHED, np.flatnonzero(self.unreached)),
             (_OUTLIER, np.flatnonzero(self.out_of_distribution)),
             (_SUSPICIOUS, suspicious),
+            (_COPY, [row for row, first in enumerate(self.copy_of or []) if first]),
         ):
             for row in rows:
                 marks[row].append(name)
@@ -128,6 +134,7 @@ class Labelling:
                 f"Expected accuracy {100 * e.value:.1f} % (95 % interval {100 * e.low:.1f} to {100 * e.high:.1f} %, "
                 f"from {e.n} labels)."
             )
+            lines += self.doubts[:1]
         elif self.note:
             lines.append(self.note)
         n_flagged = sum(bool(flags) for flags in self.flags())
@@ -171,13 +178,15 @@ class Labelling:
 
 def write_predictions(path: str | Path, labelling: Labelling) -> None:
     """Write ``predictions.csv`` atomically: one row per image, in the order of the files."""
-    columns = (
+    columns: dict[str, Iterable[object]] = dict(zip(COLUMNS, (
         labelling.files, labelling.labels, (f"{c:.4f}" for c in labelling.confidence), labelling.runner_up,
         (f"{m:.4f}" for m in labelling.margin), labelling.given, labelling.flags(),
-    )  # fmt: skip
-    reviewed = (labelling.provenance, labelling.decided) if labelling.provenance else ()
-    header = COLUMNS + (PROVENANCE_COLUMNS if reviewed else ())
-    write_csv(path, header, zip(*columns, *reviewed, strict=True))
+    ), strict=True))  # fmt: skip
+    if labelling.copy_of is not None:
+        columns["copy_of"] = labelling.copy_of
+    if labelling.provenance:
+        columns |= zip(PROVENANCE_COLUMNS, (labelling.provenance, labelling.decided), strict=True)
+    write_csv(path, list(columns), zip(*columns.values(), strict=True))
 
 
 def read_predictions(path: str | Path) -> Labelling:
@@ -207,7 +216,8 @@ def read_predictions(path: str | Path) -> Labelling:
     return Labelling(
         [row["file"] for row in rows], [row["label"] for row in rows], confidence,
         [row["runner_up"] for row in rows], margin, [row["given_label"] for row in rows], unreached, outliers,
-        sorted(doubts, key=lambda doubt: -doubt.confidence), **_read_provenance(rows),
+        sorted(doubts, key=lambda doubt: -doubt.confidence), copy_of=_column(rows, "copy_of"),
+        **_read_provenance(rows),
     )  # fmt: skip
 
 
@@ -217,3 +227,8 @@ def _read_provenance(rows: list[dict[str, str]]) -> dict[str, Any]:
         return {}
     provenance, when = ([row[name] for row in rows] for name in PROVENANCE_COLUMNS)
     return {"provenance": provenance, "decided": when}
+
+
+def _column(rows: Sequence[Mapping[str, str]], name: str) -> list[str] | None:
+    """A column that tables of earlier versions do not have."""
+    return [row[name] for row in rows] if rows and name in rows[0] else None

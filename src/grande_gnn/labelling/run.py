@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,8 @@ from grande_gnn.images import (
 from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_features
 from grande_gnn.labelling.assess import assess, assess_new
-from grande_gnn.labelling.confidence import Calibration
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
-from grande_gnn.labelling.folder import check_destination, read_settings, write_labelling
+from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.old_signature import accepts_old_signature
 from grande_gnn.labelling.result import Labelling
@@ -174,7 +173,7 @@ def reuse(
             f"got {options.weights or 'none'}"
         )
     extraction = extract_images(found, options, tell)
-    calibration = Calibration(settings["temperature"], settings["offset"])
+    calibration = read_calibration(settings)
     result = assess_new(extraction.features(), extraction.images.files, clf, calibration)
     return _finished(_with_images(result, extraction, options), out, options, tell)
 
@@ -294,7 +293,7 @@ def _settings(
 
 
 def _calibration(result: Labelling) -> dict[str, object]:
-    return {"temperature": result.calibration.temperature, "offset": result.calibration.offset}
+    return asdict(result.calibration)
 
 
 def _finished(result: Labelling, out: Place | None, options: LabelOptions, tell: Progress) -> Labelling:

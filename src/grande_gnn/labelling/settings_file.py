@@ -34,6 +34,7 @@ ESTIMATE = {
         high=1000,
     ),
     "note": text(),
+    "doubts": list_of(text(), high=1000),
 }
 """The fields of the accuracy estimate; version 0.1 wrote none."""
 
@@ -41,6 +42,7 @@ SETTINGS = {
     # Fitted temperatures lie between 0.006 and 1100, offsets between -10 and 10; beyond, confidences would overflow.
     "temperature": number(1e-4, 1e6),
     "offset": optional(number(-100, 100)),
+    "slope": number(0, 100),
     "estimate": record(ESTIMATE, optional=ESTIMATE, more=True),
     "images": optional(text(r"[^\x00]*", surrogates=True)),
     "extractor": optional(text()),

@@ -1,0 +1,106 @@
+"""From a classifier's probabilities to confidences that mean what they say.
+
+1. p ∝ p^(1/T).
+2. The winner's log-odds become slope · log-odds + offset, and the other classes share the rest in proportion. The winner
+   stays the winner.
+
+The slope is that of the curve which held-out labels give (:mod:`grande_gnn.labelling.correctness`), and the offset makes
+the mean confidence in the unlabelled images equal to the accuracy expected on them. T is 1, except in results of
+version 0.1, which fitted it and always used the slope ½.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, logit, softmax
+
+from grande_gnn.labelling.correctness import Correctness, log_odds
+
+__all__ = ["Calibration", "fit_calibration", "with_winner"]
+
+Float = NDArray[np.float64]
+
+FLATTEST, STEEPEST = 0.05, 3.0
+"""Limits of the slope: surer predictions are never less often right."""
+
+AHEAD = 1e-6
+"""What a winner keeps over the runner-up, so that rounding cannot change the label."""
+
+FURTHEST = 20.0
+"""Limit of the offset."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Turns a classifier's probabilities into calibrated ones."""
+
+    temperature: float = 1.0
+    offset: float | None = None  # None: only the temperature
+    slope: float = 0.5  # of version 0.1, whose settings.json has none
+
+    def probabilities(self, uncalibrated: Float) -> Float:
+        """Calibrated probabilities; the most probable class stays the same."""
+        p = softmax(np.log(np.maximum(uncalibrated, 1e-30)) / self.temperature, axis=1)
+        if self.offset is None or p.shape[1] == 1:
+            return p
+        top = np.clip(p.max(axis=1), 1e-6, 1 - 1e-6)
+        return with_winner(p, expit(self.slope * logit(top) + self.offset))
+
+
+def with_winner(probabilities: Float, confidence: Float) -> Float:
+    """Probabilities whose winner has this confidence and stays the winner; the others share the rest in proportion."""
+    p = probabilities.copy()
+    if p.shape[1] == 1:
+        return p
+    rows, best = np.arange(len(p)), p.argmax(axis=1)
+    p[rows, best] = 0
+    p[~p.any(axis=1)] = 1  # nothing measurable is left for the others: they share evenly
+    p[rows, best] = 0
+    p /= p.sum(axis=1, keepdims=True)
+    runner_up = p.max(axis=1)
+    tie = runner_up / (runner_up + 1)  # at this confidence the runner-up is as likely
+    moved = np.maximum(confidence, tie + AHEAD * (1 - tie))
+    p *= (1 - moved)[:, None]
+    p[rows, best] = moved
+    return p
+
+
+def fit_calibration(
+    curve: Correctness, uncalibrated: Float, accuracy: float, familiarity: Float | None = None
+) -> Calibration:
+    """The calibration with the curve's slope whose mean confidence in these samples is their expected accuracy.
+
+    Parameters
+    ----------
+    curve : how often a confidence is right.
+    uncalibrated : the classifier's probabilities of the unlabelled samples.
+    accuracy : what is expected on them.
+    familiarity : a factor that each sample's confidence is multiplied by afterwards; None: 1.
+    """
+    if uncalibrated.shape[1] == 1 or not len(uncalibrated):
+        return Calibration()
+    factor = np.ones(len(uncalibrated)) if familiarity is None else familiarity
+    slope = _slope(curve, uncalibrated.max(axis=1))
+
+    def gap(offset: float) -> float:
+        confidence = Calibration(1.0, offset, slope).probabilities(uncalibrated).max(axis=1)
+        return float((confidence * factor).mean()) - accuracy
+
+    if gap(-FURTHEST) >= 0:  # many classes tie
+        return Calibration(1.0, -FURTHEST, slope)
+    if gap(FURTHEST) <= 0:
+        return Calibration(1.0, FURTHEST, slope)
+    return Calibration(1.0, float(brentq(gap, -FURTHEST, FURTHEST, xtol=1e-5)), slope)
+
+
+def _slope(curve: Correctness, confidence: Float) -> float:
+    """The slope of the straight line through the curve's log-odds at these confidences."""
+    x, y = log_odds(confidence), log_odds(curve.probability(confidence))
+    spread = float(((x - x.mean()) ** 2).mean())
+    if spread < 1e-9:
+        return 1.0
+    return float(np.clip(((x - x.mean()) * (y - y.mean())).mean() / spread, FLATTEST, STEEPEST))

@@ -1,0 +1,135 @@
+"""Why an interval is wide, and what to do about it; and whether the labelled images are a random sample.
+
+The test compares the labelled images with the others in two ways, both of which need no labels of the others:
+
+1. crowding: how many of an image's nearest neighbors are labelled, for labelled images; labels in series crowd, proposed
+   ones keep apart. The null hypothesis draws as many images of each class at random.
+2. ease: the confidence of trainings on half of the labels in labelled images they did not know, and in unlabelled ones
+   (Kolmogorov and Smirnov's test).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import ks_2samp
+
+__all__ = ["SampleTest", "reasons", "sample_test"]
+
+Float = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+N_PERMUTATIONS = 199
+"""Random choices of the labelled images to compare with: p-values in steps of 0.005."""
+
+SIGNIFICANT = 0.01
+"""A random sample is said not to be one this often."""
+
+NARROW = 0.1
+"""Intervals up to ten points wide need no excuse."""
+
+
+@dataclass(frozen=True)
+class SampleTest:
+    """p-values of the two comparisons of labelled with unlabelled images."""
+
+    crowding: float
+    ease: float
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the labelled images are not a random sample."""
+        return 2 * min(self.crowding, self.ease) < SIGNIFICANT
+
+
+def sample_test(
+    lists: NDArray[np.int32], known: NDArray[np.bool_], classes: Codes, held_out: Float, unlabelled: Float
+) -> SampleTest:
+    """Compare the labelled samples with the others.
+
+    Parameters
+    ----------
+    lists : ranked lists of all samples, each sample first in its own.
+    known : which samples are labelled.
+    classes : the class of each sample, given or predicted.
+    held_out, unlabelled : confidences in labelled samples by a training that did not know them, and in the others.
+    """
+    crowding = _crowding(lists, known, classes)
+    enough = min(len(held_out), len(unlabelled)) >= 2
+    ease = float(ks_2samp(held_out, unlabelled).pvalue) if enough else 1.0
+    return SampleTest(crowding, ease)
+
+
+def _crowding(lists: NDArray[np.int32], known: NDArray[np.bool_], classes: Codes) -> float:
+    """Two-sided p-value of the share of labelled samples among the neighbors of labelled samples."""
+    if known.all() or not known.any() or lists.shape[1] < 2:
+        return 1.0
+    rng = np.random.default_rng(0)
+    observed = _labelled_share(lists, known)
+    wanted = np.bincount(classes[known], minlength=int(classes.max()) + 1)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=len(wanted)))[:-1]])
+    drawn = np.empty(N_PERMUTATIONS)
+    for i in range(N_PERMUTATIONS):
+        order = np.lexsort((rng.random(len(classes)), classes))
+        mask = np.zeros(len(classes), dtype=bool)
+        place = np.arange(len(classes)) - starts[classes[order]]
+        mask[order[place < wanted[classes[order]]]] = True
+        drawn[i] = _labelled_share(lists, mask)
+    above, below = np.sum(drawn >= observed), np.sum(drawn <= observed)
+    return float(min(1.0, 2 * (1 + min(above, below)) / (N_PERMUTATIONS + 1)))
+
+
+def _labelled_share(lists: NDArray[np.int32], known: NDArray[np.bool_]) -> float:
+    return float(known[lists[known][:, 1:]].mean())
+
+
+def reasons(
+    spread: Mapping[str, float],
+    width: float,
+    *,
+    n_labels: int,
+    effective: float,
+    n_single: int,
+    test: SampleTest,
+) -> list[str]:
+    """Sentences on why the interval is wide and what to do, the main reason first; none if it is narrow.
+
+    Parameters
+    ----------
+    spread : standard deviation by source, as :class:`~grande_gnn.labelling.expected_accuracy.AccuracyDraws` holds it.
+    width : of the interval.
+    n_labels, effective : number of labels, and of independent labels that would be worth as much.
+    n_single : classes with one label.
+    test : whether the labels are a random sample.
+    """
+    if width <= NARROW and not test.is_contradicted:
+        return []
+    sentences = {
+        "labels": _about_labels(n_labels, effective),
+        "shift": "The labelled images differ from the others: label some images picked at random.",
+        "gain": "Half of the labels give other answers than all of them: more labels of each class settle it.",
+        "unseen": f"{_count(n_single)} with one label, so there may be more classes that nobody labelled: look at the "
+        "images that are flagged as unfamiliar.",
+    }
+    largest = max(spread.values(), default=0.0)
+    order = sorted(spread, key=lambda name: -spread[name])
+    said = [sentences[name] for name in order if spread[name] > 0 and spread[name] >= largest / 2]
+    if test.is_contradicted and sentences["shift"] not in said:
+        said.append(sentences["shift"])
+    return said
+
+
+def _about_labels(n_labels: int, effective: float) -> str:
+    if effective < 0.7 * n_labels:
+        return (
+            f"The {n_labels} labels say only as much as {max(1, round(effective))} independent ones, because they "
+            "lie side by side or are uneven: label images spread over the folder."
+        )
+    return f"There are only {n_labels} labels: label more images."
+
+
+def _count(n: int) -> str:
+    return "There is one class" if n == 1 else f"There are {n} classes"

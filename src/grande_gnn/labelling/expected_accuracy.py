@@ -1,0 +1,106 @@
+"""The share of right labels to expect among the images that have none, with an interval that knows its own doubts.
+
+Two trainings on disjoint halves of the labels predict the labels they did not know. These hits and misses say how often a
+prediction of a given confidence is right (:mod:`grande_gnn.labelling.correctness`); the same trainings' confidences in
+the *unlabelled* images then give the accuracy that half of the labels reaches on them. What separates this from the
+truth is not known, so each source of doubt is a random number, and the estimate is the mean and the 95 % range of
+
+    (accuracy of a half + shift + gain) · (1 − unseen)
+
+- accuracy of a half: over the posterior of the curve, which knows that some labels may be wrong;
+- shift: labelled images may differ from the others in more than their confidence, so half of the difference between the
+  accuracy on held-out labels and the accuracy expected without labels is doubted, to both sides;
+- gain: all labels are better than half of them; where the training on all labels disagrees with a half, it is right
+  between never and as often as elsewhere;
+- unseen: images of classes that nobody labelled are always wrong; Good and Turing's share of them, f₁/n · (1 − f₁/n) with
+  f₁ classes that have one label each among n, is believed anywhere between nothing and twice as much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.labelling.confidence import AccuracyEstimate
+from grande_gnn.labelling.correctness import Correctness
+
+__all__ = ["AccuracyDraws", "Sources", "draw_accuracy", "unseen_share"]
+
+Float = NDArray[np.float64]
+
+N_DRAWS = 8000
+"""Draws from all sources of doubt: the ends of the interval are good to about 0.2 points."""
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What the estimate is made of."""
+
+    curve: Correctness
+    """How often a held-out prediction of a given confidence is right."""
+    confidence: Float
+    """The halves' confidences in the unlabelled samples."""
+    held_out: float | None
+    """Accuracy on held-out labels, by their weights; None if there are none to go by."""
+    disagreement: float = 0.0
+    """How often a half disagrees with the training on all labels, on the unlabelled samples."""
+    unseen: float = 0.0
+    """Expected share of samples whose class nobody labelled."""
+    n_unlabelled: int = 0
+    """Number of samples whose accuracy is estimated; 0: very many."""
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyDraws:
+    """Equally likely values of the accuracy, and how much of their spread each source explains."""
+
+    values: Float
+    spread: dict[str, float]
+    """Standard deviation that each source has by itself, by name."""
+
+    def estimate(self, n_labels: int) -> AccuracyEstimate:
+        """Mean and 95 % interval."""
+        low, high = np.quantile(self.values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return AccuracyEstimate(float(self.values.mean()), float(low), float(high), n_labels)
+
+
+def unseen_share(labels: NDArray[np.int64]) -> float:
+    """Good and Turing's expected share of samples from classes without a label, f₁/n · (1 − f₁/n).
+
+    The second factor is there because one label for each class is a choice, not a sign of many more classes.
+
+    >>> unseen_share(np.array([0, 0, 0, 1]))
+    0.1875
+    """
+    if not len(labels):
+        return 0.0
+    share = float(np.sum(np.bincount(labels) == 1)) / len(labels)
+    return share * (1 - share)
+
+
+def draw_accuracy(sources: Sources) -> AccuracyDraws:
+    """Draws of the accuracy on the unlabelled samples; the same sources give the same draws."""
+    rng = np.random.default_rng(0)
+    curve = sources.curve
+    each = curve.accuracies(sources.confidence)
+    half = each[rng.choice(len(each), size=N_DRAWS, p=curve.weights)]
+    expected = float(curve.weights @ each)
+    difference = 0.0 if sources.held_out is None else expected - sources.held_out
+    shift = rng.uniform(-0.5, 0.5, N_DRAWS) * difference
+    gain = rng.uniform(0, 1, N_DRAWS) * sources.disagreement * half
+    unseen = np.minimum(rng.uniform(0, 2, N_DRAWS) * sources.unseen, 1.0)
+    values = np.clip(half + shift + gain, 0, 1) * (1 - unseen)
+    if sources.n_unlabelled:
+        chance = np.sqrt(values * (1 - values) / sources.n_unlabelled)
+        values = np.clip(values + chance * rng.standard_normal(N_DRAWS), 0, 1)
+    spread = {
+        "labels": float(half.std()),
+        "shift": float(shift.std()),
+        "gain": float(gain.std()),
+        "unseen": float((unseen * half).std()),
+    }
+    return AccuracyDraws(values, spread)

@@ -1,0 +1,93 @@
+"""What trainings on halves of the labels say, arranged for the estimate: on labels they did not know, and without labels.
+
+A class with one label is known to one half only. The other half cannot answer questions about it, so such a label is no
+evidence, and a half is asked only about unlabelled images whose predicted class it knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.classifier.halves import Halves
+from grande_gnn.labelling.label_evidence import (
+    class_weights,
+    copy_weights,
+    series_correlation,
+    series_weights,
+    with_effective_size,
+)
+
+__all__ = ["HalfViews", "Unlabelled", "label_weights", "view_halves"]
+
+Float = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Unlabelled:
+    """Predictions of the halves for unlabelled samples, one entry per half and sample that it can answer."""
+
+    confidence: Float
+    agrees: Mask
+    """Whether the prediction is that of the training on all labels."""
+
+    @property
+    def disagreement(self) -> float:
+        """How often a half predicts another class than the training on all labels."""
+        return float(1 - self.agrees.mean()) if len(self.agrees) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class HalfViews:
+    """Held-out predictions of the labelled samples, and predictions of the unlabelled ones by the same trainings."""
+
+    rows: Codes
+    """The labelled samples."""
+    labels: Codes
+    """Their given classes."""
+    probabilities: Float
+    """Their class probabilities by the half that did not know them."""
+    answerable: Mask
+    """Whether that half knows the class at all."""
+    unlabelled: Unlabelled
+
+    @property
+    def confidence(self) -> Float:
+        """Of each held-out prediction."""
+        return self.probabilities.max(axis=1)
+
+    @property
+    def right(self) -> Float:
+        """1 where the held-out prediction is right, else 0."""
+        return (self.probabilities.argmax(axis=1) == self.labels).astype(np.float64)
+
+
+def view_halves(halves: Halves, full: Float) -> HalfViews:
+    """Arrange the halves' answers; ``full`` are the probabilities by the training on all labels."""
+    held_out = halves.held_out()
+    unlabelled = np.flatnonzero(halves.codes < 0)
+    predicted = full[unlabelled].argmax(axis=1)
+    confidence, agrees = [], []
+    for known, p in zip(halves.known, halves.probabilities, strict=True):
+        can_answer = np.isin(predicted, halves.codes[known])
+        asked = p[unlabelled[can_answer]]
+        confidence.append(asked.max(axis=1))
+        agrees.append(asked.argmax(axis=1) == predicted[can_answer])
+    return HalfViews(
+        held_out.rows, held_out.labels, np.exp(held_out.logits), halves.answerable(),
+        Unlabelled(np.concatenate(confidence), np.concatenate(agrees)),
+    )  # fmt: skip
+
+
+def label_weights(
+    views: HalfViews, codes: Codes, full: Float, features: NDArray[np.float32], copies: Codes
+) -> Float:
+    """How much each held-out label counts, 0 where it is no evidence; the sum is the effective number of labels."""
+    once = np.minimum(series_weights(codes, series_correlation(features, codes)), copy_weights(codes, copies))
+    predicted = full[codes < 0].argmax(axis=1)
+    importance = class_weights(views.labels, predicted, full.shape[1])[views.labels]
+    return with_effective_size(np.where(views.answerable, once[views.rows], 0.0), importance)

@@ -1,0 +1,49 @@
+"""Given labels that look wrong: a training that did not know them is sure of another class.
+
+How likely it is that a label is wrong, and not the prediction that contradicts it, follows from the posterior of
+:mod:`grande_gnn.labelling.correctness`: it grows with the confidence of the prediction, with the share of wrong labels among
+all, and where the label's class is not even the runner-up. In clean data hardly any label is suspicious, however many
+predictions are wrong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.labelling.correctness import Correctness
+
+__all__ = ["own_share", "suspicious_labels"]
+
+Float = NDArray[np.float64]
+
+WRONG_ABOVE = 0.25
+"""A label is suspicious if it is wrong with more than this probability: the posterior is cautious, and most labels above
+it are wrong (docs/confidence.md)."""
+
+
+def own_share(probabilities: Float, labels: NDArray[np.int64]) -> Float:
+    """The share of what the winner leaves that the label's class has; 1 where the label is the winner."""
+    rows = np.arange(len(labels))
+    rest = 1 - probabilities.max(axis=1)
+    own = probabilities[rows, labels] / np.maximum(rest, 1e-12)
+    return np.where(probabilities.argmax(axis=1) == labels, 1.0, np.minimum(own, 1.0))
+
+
+def suspicious_labels(
+    curve: Correctness, probabilities: Float, labels: NDArray[np.int64]
+) -> list[tuple[int, int]]:
+    """(position, suggested class) of labels that are contradicted, the likeliest mistake first.
+
+    Parameters
+    ----------
+    curve : how often predictions are right, and labels wrong.
+    probabilities : of labelled samples, by a training that did not know their label.
+    labels : the given classes.
+    """
+    best, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    contradicted = np.flatnonzero(best != labels)
+    own = own_share(probabilities, labels)[contradicted]
+    likely = curve.wrong_label(sure[contradicted], own, probabilities.shape[1])
+    order = np.argsort(-likely, kind="stable")
+    return [(int(contradicted[i]), int(best[contradicted[i]])) for i in order if likely[i] > WRONG_ABOVE]

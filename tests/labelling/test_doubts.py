@@ -1,0 +1,93 @@
+"""The test of a random sample rejects what is none, and reasons name the source that matters."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.graph import ranked_lists
+from grande_gnn.labelling.doubts import SampleTest, reasons, sample_test
+
+FINE = SampleTest(1.0, 1.0)
+ABOUT = {"n_labels": 20, "effective": 20.0, "n_single": 2, "test": FINE}
+
+
+def along_a_line(n=300):
+    """Samples along a line, whose neighbors are those beside them."""
+    return ranked_lists(np.arange(n, dtype=np.float32)[:, None], 11), np.zeros(n, dtype=int)
+
+
+def random_sample(n, m, seed):
+    known = np.zeros(n, dtype=bool)
+    known[np.random.default_rng(seed).choice(n, m, replace=False)] = True
+    return known
+
+
+def test_a_random_sample_is_seldom_rejected():
+    lists, classes = along_a_line()
+    p = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p.append(sample_test(lists, random_sample(300, 30, seed), classes, rng.random(30), rng.random(270)))
+    assert sum(test.is_contradicted for test in p) <= 2
+    assert 0.3 < np.mean([test.crowding for test in p]) < 0.7
+
+
+def test_labels_side_by_side_crowd_and_labels_spread_evenly_keep_apart():
+    lists, classes = along_a_line()
+    same = np.linspace(0, 1, 30), np.linspace(0, 1, 270)
+    for known in (np.arange(300) < 30, np.arange(300) % 10 == 0):
+        test = sample_test(lists, known, classes, *same)
+        assert test.crowding <= 0.02
+        assert test.ease > 0.9
+
+
+def test_as_many_of_each_class_are_drawn():
+    """All of a small class and few of a large one are labelled: nothing speaks against random choices within classes."""
+    lists, _ = along_a_line()
+    classes = (np.arange(300) >= 20).astype(int)
+    known = (classes == 0) | random_sample(300, 15, 0)
+    same = np.linspace(0, 1, 30), np.linspace(0, 1, 270)
+    assert sample_test(lists, known, classes, *same).crowding > 0.05
+    assert sample_test(lists, known, np.zeros(300, dtype=int), *same).crowding < 0.02
+
+
+def test_easy_labelled_images_are_noticed():
+    lists, classes = along_a_line()
+    rng = np.random.default_rng(0)
+    test = sample_test(lists, random_sample(300, 30, 1), classes, 0.9 + rng.random(30) / 10, rng.random(270))
+    assert test.is_contradicted
+    assert test.ease < 1e-6
+
+
+@pytest.mark.parametrize("known", [np.ones(300, dtype=bool), np.zeros(300, dtype=bool)])
+def test_nothing_to_compare_contradicts_nothing(known):
+    lists, classes = along_a_line()
+    assert sample_test(lists, known, classes, np.array([]), np.array([])) == FINE
+
+
+def test_a_narrow_interval_needs_no_reason():
+    assert reasons({"labels": 0.03}, 0.09, **ABOUT) == []
+    assert reasons({"labels": 0.03}, 0.11, **ABOUT) == ["There are only 20 labels: label more images."]
+
+
+def test_the_main_reason_comes_first_and_small_ones_are_left_out():
+    said = reasons({"labels": 0.05, "gain": 0.06, "unseen": 0.02, "shift": 0.0}, 0.3, **ABOUT)
+    assert len(said) == 2
+    assert said[0].startswith("Half of the labels give other answers")
+    assert "only 20 labels" in said[1]
+
+
+def test_every_source_has_a_sentence_with_what_to_do():
+    for source in ("labels", "shift", "gain", "unseen"):
+        (said,) = reasons({source: 0.1}, 0.4, **ABOUT)
+        assert ":" in said
+    assert "There are 2 classes with one label" in reasons({"unseen": 0.1}, 0.4, **ABOUT)[0]
+
+
+def test_labels_in_series_are_said_to_count_less():
+    (said,) = reasons({"labels": 0.1}, 0.4, **(ABOUT | {"effective": 7.2}))
+    assert "20 labels say only as much as 7 independent ones" in said
+
+
+def test_a_contradicted_sample_is_always_mentioned():
+    said = reasons({"labels": 0.01}, 0.02, **(ABOUT | {"test": SampleTest(0.001, 1.0)}))
+    assert "The labelled images differ from the others: label some images picked at random." in said

@@ -1,0 +1,46 @@
+"""What the halves say is taken from the half that did not know, and only where it can answer."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.classifier.halves import Halves
+from grande_gnn.labelling.half_views import label_weights, view_halves
+
+CODES = np.array([0, 0, 1, 1, 2, -1, -1])
+FIRST = np.array([True, False, True, False, True, False, False])
+P1 = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8], [0.2, 0.5, 0.3],
+               [0.1, 0.1, 0.8]])  # fmt: skip
+P2 = np.array([[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [0.3, 0.7, 0.0], [0.4, 0.6, 0.0], [0.5, 0.5, 0.0], [0.8, 0.2, 0.0],
+               [0.9, 0.1, 0.0]])  # fmt: skip
+FULL = np.array(
+    [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0.9, 0.1, 0], [0, 0, 1]], dtype=float
+)
+HALVES = Halves(CODES, (FIRST, (CODES >= 0) & ~FIRST), (P1, P2))
+
+
+def test_a_label_is_predicted_by_the_half_that_did_not_know_it():
+    views = view_halves(HALVES, FULL)
+    np.testing.assert_allclose(views.probabilities[[0, 1, 2, 3]], [P2[0], P1[1], P2[2], P1[3]], atol=1e-9)
+    assert views.right.tolist() == [1, 1, 1, 0, 0]
+    assert views.answerable.tolist() == [True, True, True, True, False]  # the second half knows no class 2
+    np.testing.assert_allclose(views.confidence[:4], [0.9, 0.7, 0.7, 0.6])
+
+
+def test_a_half_is_asked_about_unlabelled_samples_whose_class_it_knows():
+    unlabelled = view_halves(HALVES, FULL).unlabelled
+    # first half: samples 5 (disagrees) and 6; second half: sample 5 only
+    np.testing.assert_allclose(unlabelled.confidence, [0.5, 0.8, 0.8])
+    assert unlabelled.agrees.tolist() == [False, True, True]
+    assert unlabelled.disagreement == pytest.approx(1 / 3)
+
+
+def test_labels_that_cannot_be_answered_and_copies_count_less():
+    views, copies = view_halves(HALVES, FULL), np.arange(7)
+    features = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
+    weights = label_weights(views, CODES, FULL, features, copies)
+    assert weights[4] == 0
+    assert (weights[:4] > 0).all()
+    copies[1] = 0
+    fewer = label_weights(views, CODES, FULL, features, copies)
+    assert fewer.sum() < weights.sum()
+    assert fewer[0] < weights[0]

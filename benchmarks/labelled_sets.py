@@ -11,6 +11,9 @@ from grande_gnn.images import find_images
 from grande_gnn.internal.features_file import load_features
 from grande_gnn.labelling.run import extract_images
 
+EXTRACTOR = "lite0"
+"""The network of the features files, so that all sets are comparable."""
+
 
 def labelled_set(data: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Features and class codes of ``data/name``: its first features file, or its images with ``labels.csv``."""
@@ -19,7 +22,7 @@ def labelled_set(data: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
         content = load_features(files[0])
         return content.features, np.unique(content.labels, return_inverse=True)[1]
     images = find_images(data / name / "images", data / name / "labels.csv")
-    extraction = extract_images(images, LabelOptions(device="cpu"))
+    extraction = extract_images(images, LabelOptions(extractor=EXTRACTOR, device="cpu"))
     return extraction.features(), np.unique(extraction.images.labels, return_inverse=True)[1]
 
 

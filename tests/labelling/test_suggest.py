@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from grande_gnn.errors import InvalidInputError, OutputExistsError
-from grande_gnn.graph import ranked_lists
+from grande_gnn.graph import Neighbors, ranked_lists
 from grande_gnn.images import find_images
 from grande_gnn.labelling.label_options import LabelOptions
-from grande_gnn.labelling.run import extract_images
-from grande_gnn.labelling.suggest import labelling_order, suggest_labels, write_template
+from grande_gnn.labelling.run import extract_images, label_features
+from grande_gnn.labelling.suggest import labelling_order, suggest, suggest_labels, write_template
 
 
 def blobs(sizes: tuple[int, ...], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -90,9 +91,11 @@ def test_suggestions_begin_with_the_unlabelled_and_keep_every_label(photos: Path
     assert [bool(label) for label in suggested.values()] == [False] * 24 + [True] * 12
     assert suggested["red/00.png"] == "red"
     features = extract_images(photos, options)
-    order = labelling_order(ranked_lists(features.features(), 40))
-    unlabelled = [features.images.files[i] for i in order if not features.images.labels[i]]
-    assert list(suggested)[:24] == unlabelled
+    order = suggest(features.features(), labels=features.images.labels)
+    assert list(suggested)[:24] == [features.images.files[i] for i in order]
+    by_chance = suggest_labels(photos, options, strategy="random")
+    assert list(by_chance)[:24] != list(suggested)[:24]
+    assert set(by_chance) == set(suggested)
     write_template(tmp_path / "labels.csv", suggested)
     assert find_images(photos, tmp_path / "labels.csv").class_counts == {"blue": 4, "green": 4, "red": 4}
 
@@ -141,3 +144,45 @@ def test_template_with_hostile_names(tmp_path: Path) -> None:
     again = find_images(tmp_path)
     assert not again.problems
     assert again.notes == [f"Labels are read from {tmp_path / 'labels.csv'}."]
+
+
+def test_the_same_suggestions_from_features_neighbors_and_a_labelling() -> None:
+    features, group = blobs((30, 20, 25))
+    given = ["abc"[g] if i % 8 == 0 else "" for i, g in enumerate(group)]
+    options = LabelOptions(
+        model="sgc", graph="reciprocal", n_neighbors=10, normalize="center-l2", sigma=0.2, device="cpu"
+    )
+    labelling = label_features(features, given, options=options)
+    assert labelling.neighbors is not None
+    by_labelling = suggest(labelling, 9)
+    assert by_labelling.tolist() == suggest(features, 9, labels=given).tolist()
+    assert by_labelling.tolist() == suggest(labelling.neighbors, 9, labels=given).tolist()
+    assert not any(given[row] for row in by_labelling)
+    margins = labelling.margin[suggest(labelling, 9, "margin")]
+    assert (np.diff(margins) >= 0).all()
+    assert margins[0] == labelling.margin[[not label for label in given]].min()
+
+
+def test_new_labels_change_what_is_suggested() -> None:
+    features, group = blobs((30, 30, 30))
+    neighbors = Neighbors(features)
+    first = int(suggest(neighbors, 1)[0])
+    labels = [""] * 90
+    labels[first] = "a"
+    second = int(suggest(neighbors, 1, labels=labels)[0])
+    assert group[first] != group[second]
+    assert len(suggest(neighbors, labels=labels)) == 89
+    assert len(suggest(neighbors, 0)) == 0
+
+
+def test_suggestions_refuse_what_they_cannot_use() -> None:
+    features, _ = blobs((5, 5))
+    with pytest.raises(InvalidInputError, match="strategy must be one of"):
+        suggest(features, 1, "best")
+    with pytest.raises(InvalidInputError, match="one label per sample: 10 samples; got 2"):
+        suggest(features, 1, labels=["a", ""])
+    labelling = label_features(
+        features, ["a", "", "", "", "", "b", "", "", "", ""], options=LabelOptions(model="sgc")
+    )
+    with pytest.raises(InvalidInputError, match="got a labelling without neighbors"):
+        suggest(replace(labelling, neighbors=None))

@@ -1,10 +1,7 @@
-"""Which images to label first, and a labels file to fill in.
+"""Which images to label next, and a labels file to fill in.
 
-A label spreads to the images around it, so the best next image is the one in whose neighbourhood
-most images have no label near them yet: greedy maximum coverage, as in Yehuda et al., Active
-Learning Through a Covering Lens, NeurIPS 2022, with ranked lists in place of balls. Typical images of
-large groups come first, then those of smaller groups, outliers last; any beginning of the order is a
-good choice for a budget of that many labels.
+:func:`suggest` asks one of the :data:`~grande_gnn.labelling.strategies.STRATEGIES`; how they compare is in
+``docs/suggest.md``. :func:`labelling_order` is the choice of version 0.1: greedy maximum coverage of the ranked lists.
 """
 
 from __future__ import annotations
@@ -15,24 +12,89 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grande_gnn.classifier.normalizer import Normalizer
+from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Neighbors
 from grande_gnn.images import ImageSet
 from grande_gnn.internal.csv_file import write_csv
 from grande_gnn.internal.files import check_output
-from grande_gnn.internal.validation import check_lists
+from grande_gnn.internal.validation import (
+    as_label_array,
+    check_choice,
+    check_features,
+    check_integer,
+    check_lists,
+    encode_labels,
+    is_unlabelled,
+)
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import Progress, extract_images
+from grande_gnn.labelling.strategies import STRATEGIES, Situation
 
-__all__ = ["labelling_order", "suggest_labels", "write_template"]
+__all__ = ["DEFAULT_STRATEGY", "labelling_order", "suggest", "suggest_labels", "write_template"]
 
-N_NEIGHBORS = 40
-"""A label covers the images that have it among so many neighbors: the paper's list length."""
+DEFAULT_STRATEGY = "useful"
+"""What did best on the data measured for this package (docs/suggest.md)."""
+
+NORMALIZATION = "center-l2"
+"""What is done to features that come without neighbors: as in the favorite settings."""
+
+
+def suggest(
+    source: Labelling | Neighbors | ArrayLike,
+    n: int | None = None,
+    strategy: str = DEFAULT_STRATEGY,
+    *,
+    labels: ArrayLike | None = None,
+    margin: NDArray[np.float64] | None = None,
+    random_state: int = 0,
+) -> NDArray[np.int64]:
+    """The rows of the images that are most useful to label next, the best first; labelled ones are never among them.
+
+    Parameters
+    ----------
+    source : a labelling, the neighbors of the images, or their features.
+    n : how many are wanted; None: all that have no label.
+    strategy : a name of :data:`~grande_gnn.labelling.strategies.STRATEGIES`.
+    labels : one per image, ``""``, ``None``, ``NaN`` or ``-1`` for the unlabelled; None: those given to the labelling, or
+        none.
+    margin : for each image the lead of its present label over the runner-up; None: that of the labelling, if it is one.
+    random_state : seed of the strategies that draw random numbers.
+
+    Examples
+    --------
+    Two groups, one of which has a label: the other group comes first.
+
+    >>> suggest([[0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9]], 1, labels=["a", "", "", "", "", ""]).tolist()
+    [3]
+    """
+    if isinstance(source, Labelling):
+        if source.neighbors is None:
+            raise InvalidInputError(
+                "suggestions need the features of the images, and this labelling has none: label the images again; "
+                "got a labelling without neighbors"
+            )
+        neighbors, labels = source.neighbors, source.given if labels is None else labels
+        margin = source.margin if margin is None and any(source.given) else margin
+    elif isinstance(source, Neighbors):
+        neighbors = source
+    else:
+        neighbors = _neighbors(source)
+    codes = np.full(len(neighbors), -1) if labels is None else _codes(labels, len(neighbors))
+    known = codes >= 0
+    wanted = len(known) if n is None else check_integer(n, name="n", low=0)
+    choice = STRATEGIES[check_choice(strategy, STRATEGIES, name="strategy")]
+    situation = Situation(neighbors, known, int(codes.max(initial=-1)) + 1, margin, random_state)
+    rows = choice.choose(situation, min(wanted, int((~known).sum())))
+    return rows[~known[rows]][:wanted]
 
 
 def suggest_labels(
     images: str | Path | ImageSet,
     options: LabelOptions = DEFAULT,
     progress: Progress | None = None,
+    strategy: str = DEFAULT_STRATEGY,
 ) -> dict[str, str]:
     """All readable images with their labels, in the order in which they are worth labelling.
 
@@ -42,11 +104,11 @@ def suggest_labels(
     >>> write_template("labels.csv", suggest_labels("photos/"))                # doctest: +SKIP
     """
     extraction = extract_images(images, options, progress)
-    neighbors = Neighbors(extraction.features(), device=options.device)
-    order = labelling_order(neighbors.lists(N_NEIGHBORS))
-    pairs = [(extraction.images.files[i], extraction.images.labels[i]) for i in order]
+    files, labels = extraction.images.files, extraction.images.labels
+    neighbors = _neighbors(extraction.features(), options.device)
+    order = suggest(neighbors, strategy=strategy, labels=labels, random_state=options.seed)
     # What is labelled already comes last, with its label: nothing the user knows is lost.
-    return dict(sorted(pairs, key=lambda pair: bool(pair[1])))
+    return {files[i]: "" for i in order} | {f: label for f, label in zip(files, labels, strict=True) if label}
 
 
 def write_template(
@@ -111,3 +173,16 @@ def _inverse(neighbors: NDArray[np.int32]) -> list[NDArray[np.int64]]:
     by_target = np.argsort(targets, kind="stable")
     ends = np.cumsum(np.bincount(targets, minlength=len(neighbors)))
     return np.split(sources[by_target], ends[:-1])
+
+
+def _neighbors(features: ArrayLike, device: str = "auto") -> Neighbors:
+    """The neighbors in normalized features."""
+    X = check_features(features)
+    return Neighbors(Normalizer.fit(X, NORMALIZATION).transform(X), device=device)
+
+
+def _codes(labels: ArrayLike, n_images: int) -> NDArray[np.int64]:
+    """Class codes, -1 where there is no label; all -1 if nothing is labelled."""
+    if is_unlabelled(as_label_array(labels)).all():
+        return np.full(n_images, -1)
+    return encode_labels(labels, n_images)[0]

@@ -1,11 +1,12 @@
 # Two commands do everything, set-up included:  make demo   make test
 PYTHON ?= python3
 VENV   := .venv
+MINUTES ?= 30
 BIN    := $(VENV)/bin
 FAST   := not slow and not cluster and not browser and not kills and not latex
 SLOW   := slow or cluster or browser or kills or latex
 
-.PHONY: demo test test-all lint mutants clean
+.PHONY: demo test test-all lint mutants fuzz clean
 
 demo: $(VENV)/.demo
 	$(BIN)/grande demo
@@ -18,6 +19,9 @@ test-all: $(VENV)/.test-all
 
 mutants: $(VENV)/.test
 	$(BIN)/python tests/mutation/run.py --jobs 2 --out mutants.jsonl
+
+fuzz: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -143,7 +143,7 @@ def _read_rows(path: Path, finder: _FileFinder) -> list[_Row]:
     else:
         raise FileFormatError(
             f"the labels file {path} needs a column named file and one named label; got the columns "
-            f"{', '.join(cell.strip() or '(blank)' for cell in header)}"
+            f"{' '.join(', '.join(cell.strip() or '(blank)' for cell in header).split())[:200]}"
         )
     return [_row(number, cells, *columns) for number, cells in lines if len(cells) > columns[0]]
 

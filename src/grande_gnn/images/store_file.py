@@ -62,7 +62,10 @@ class StoreFile:
                 connection.text_factory = bytes  # no text is expected, and damaged text must not raise
                 connection.execute("PRAGMA trusted_schema = OFF")
                 yield connection
-        except sqlite3.Error as error:
+        except (
+            sqlite3.Error,
+            UnicodeDecodeError,
+        ) as error:  # SQLite may quote a damaged name that is no text
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in _CIRCUMSTANCES:
                 raise GrandeError(
@@ -73,7 +76,7 @@ class StoreFile:
                 name = self._set_aside(inode)
             raise DamagedStoreError(
                 f"the feature store {self.path} is damaged and was set aside as {name}: features are "
-                f"extracted again when they are next needed; got {error}"
+                f"extracted again when they are next needed; got {' '.join(str(error).split())}"
             ) from error
 
     def prepare(self) -> bool:

@@ -35,12 +35,17 @@ def read_csv(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
             found = list(reader.fieldnames or [])
             rows = list(reader)
     except (OSError, csv.Error, ValueError) as error:
-        raise FileFormatError(f"{path} cannot be read; got {error}") from None
+        raise FileFormatError(f"{path} cannot be read; got {' '.join(str(error).split())}") from None
     missing = [
         name for name in columns if found.count(name) != 1
     ]  # a column twice leaves open which one counts
     if missing:
         raise FileFormatError(
-            f"{path} needs the columns {', '.join(columns)}; got {', '.join(found) or 'an empty file'}"
+            f"{path} needs the columns {', '.join(columns)}; got {_shown(found) or 'an empty file'}"
         )
     return rows
+
+
+def _shown(names: list[str]) -> str:
+    """Column names in one line of bounded length."""
+    return " ".join(", ".join(names).split())[:200]

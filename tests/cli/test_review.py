@@ -44,3 +44,17 @@ def test_what_is_no_labelling_is_one_sentence(tmp_path):
     said = run(str(tmp_path), code=1)
     assert said.startswith("Error: only the folder of a labelling can be reviewed")
     assert said.count("\n") == 1
+
+
+def test_label_can_be_followed_by_review(calls, tmp_path, monkeypatch):
+    from grande_gnn import labelling
+    from grande_gnn.cli import label
+
+    monkeypatch.setattr(labelling, "label_images", lambda *arguments: None, raising=False)
+    monkeypatch.setattr(label, "report_result", lambda *arguments: None)
+    result = CliRunner().invoke(main, ["label", str(tmp_path), "-o", "out", "--review"])
+    assert result.exit_code == 0, result.output
+    assert calls[0][:2] == ("out", None)
+    refused = CliRunner().invoke(main, ["label", str(tmp_path), "-o", "out", "--review", "--reuse", "x"])
+    assert refused.exit_code == 2
+    assert "got --reuse and --review" in refused.output

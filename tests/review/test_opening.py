@@ -54,7 +54,7 @@ def test_what_is_no_labelling_is_refused(tmp_path, out):
         with pytest.raises(InvalidInputError, match="only the folder of a labelling"):
             open_session(place)
     (out / "settings.json").write_text("[]")
-    with pytest.raises(InvalidInputError, match="earlier result must be"):
+    with pytest.raises(InvalidInputError, match="must be an object"):
         open_session(out)
 
 
@@ -72,3 +72,24 @@ def test_images_that_are_gone_do_not_keep_a_labelling_from_opening(out, made):
     session = open_session(out)
     assert len(session.labels()) == 36
     session.close()
+
+
+def test_images_added_later_join_without_losing_a_decision(made, tmp_path):
+    shutil.copytree(made / "photos", tmp_path / "photos")
+    for i, name in enumerate(("red", "green", "blue", "red", "green", "blue")):
+        (tmp_path / "photos" / name).mkdir(exist_ok=True)
+        (tmp_path / "photos" / f"{i:03d}.png").rename(tmp_path / "photos" / name / f"{i:03d}.png")
+    session = open_session(tmp_path / "out", tmp_path / "photos", FAST)
+    file = session.files[20]
+    session.decide("label", [20], "violet")
+    session.decide("rename", label="crimson", old="red")
+    session.close()
+    shutil.copy(tmp_path / "photos" / session.files[25], tmp_path / "photos" / "blue" / "new.png")
+    shutil.copy(tmp_path / "photos" / session.files[26], tmp_path / "photos" / "zz_new.png")
+    again = open_session(tmp_path / "out", None, FAST)
+    assert len(again.files) == 38
+    assert again.labels()[again.row_of[file]] == "violet"
+    assert again.labels()[again.row_of["blue/new.png"]] == "blue"
+    assert again.labels()[again.row_of["red/000.png"]] == "crimson"
+    assert again.written == -1  # the files of the folder do not have the new images yet
+    again.close()

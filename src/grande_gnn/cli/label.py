@@ -57,6 +57,7 @@ PATH = click.Path(path_type=Path)
 @device_option
 @seed_option
 @click.option("--overwrite", is_flag=True, help="Replace an earlier result; other files there are kept.")
+@click.option("--review", is_flag=True, help="Then correct the labels in the browser; see grande review.")
 def command(
     images: Path,
     output: Path | None,
@@ -64,6 +65,7 @@ def command(
     dry_run: bool,
     reuse: Path | None,
     neighbors: int | str,
+    review: bool,
     **settings: Any,
 ) -> None:
     """Label the folder IMAGES, of which some images have a label.
@@ -79,6 +81,8 @@ def command(
     from grande_gnn.internal.files import check_output_file
 
     options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
+    if review:
+        _check_review(reuse)
     if dry_run:
         click.echo(summarize(find_images(images, options.labels)))
         return
@@ -98,6 +102,22 @@ def command(
         else:
             result = labelling.label_images(images, output, options, progress)
     report_result(result, output)
+    if review:
+        from grande_gnn.cli.review import open_page
+
+        open_page(output, None, options)
+
+
+def _check_review(reuse: Path | None) -> None:
+    """Refuse, before any work, a review that could not begin."""
+    from grande_gnn.review.reviewing import check_dependencies
+
+    if reuse is not None:
+        raise click.UsageError(
+            "labels from a model of an earlier run are not trained on these images: leave one of the two out; "
+            "got --reuse and --review"
+        )
+    check_dependencies()
 
 
 def report_result(result: Labelling, output: Path) -> None:

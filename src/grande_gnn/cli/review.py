@@ -39,10 +39,10 @@ def command(
 
     options = LabelOptions(labels=labels, extractor=extractor)
     out, images = (folder, None) if output is None else (output, folder)
-    review(out, images, options, port=port, open_browser=not no_browser)
+    open_page(out, images, options, port=port, open_browser=not no_browser)
 
 
-def review(
+def open_page(
     out: Path, images: Path | None, options: LabelOptions, *, port: int = 0, open_browser: bool = True
 ) -> None:
     """Open the page and print its link."""

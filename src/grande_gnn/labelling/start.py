@@ -60,7 +60,10 @@ def _unlabelled(extraction: Extraction, options: LabelOptions) -> Labelling:
 def with_features(
     labelling: Labelling, options: LabelOptions = DEFAULT, progress: Progress | None = None
 ) -> Labelling:
-    """A labelling without a model, with the features of its images: from the store, or extracted again."""
+    """A labelling without a model, with the features of its images: from the store, or extracted again.
+
+    Images that are new in the folder join it; images that are gone leave it.
+    """
     extractor = labelling.settings.get("extractor")
     if labelling.root is None or not isinstance(extractor, str):
         raise InvalidInputError(
@@ -69,12 +72,12 @@ def with_features(
         )
     found = find_images(labelling.root)
     known = dict(zip(labelling.files, labelling.given, strict=True))
-    there = [file for file in found.files if file in known]
-    if not there:
+    if not known.keys() & set(found.files):
         raise InvalidInputError(
             f"the images of the labelling are gone: put them back; got none of them in {labelling.root}"
         )
-    again = replace(found, files=there, labels=[known[file] for file in there], problems=[])
+    labels = [known.get(file, label) for file, label in zip(found.files, found.labels, strict=True)]
+    again = replace(found, labels=labels)
     extraction = extract_images(again, replace(options, extractor=extractor), progress)
     fresh = _unlabelled(extraction, replace(options, extractor=extractor))
-    return replace(fresh, settings=labelling.settings, problems=labelling.problems)
+    return replace(fresh, settings=labelling.settings)

@@ -52,7 +52,7 @@ def state_of(session: Session, since: int = 0) -> dict[str, Any]:
             "queues": [
                 {
                     "name": queue.name, "title": queue.title, "about": queue.about, "look": queue.look,
-                    "count": len(queue.rows(view)) if queue.is_counted else None,
+                    "count": None if queue.count is None else queue.count(view),
                 }
                 for queue in QUEUES.values()
             ],

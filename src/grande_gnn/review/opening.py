@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import find_images
+from grande_gnn.labelling.joining import join_new_images, new_images
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import Progress, label_images
@@ -49,8 +50,13 @@ def open_session(
             f"earlier run, or label the images with labels of their own; got {out}"
         )
     if labelling.classifier is None:
-        labelling = with_features(labelling, options, progress)
-    return Session(folder, labelling)
+        return Session(folder, with_features(labelling, options, progress))
+    fresh = new_images(labelling, options.labels)
+    if fresh is None:
+        return Session(folder, labelling)
+    joined = join_new_images(labelling, fresh, options, progress)
+    labels = dict(zip(joined.files, joined.given, strict=True))
+    return Session(folder, joined, {file: labels[file] for file in fresh.files if labels.get(file)})
 
 
 def _made(folder: Path, images: Path, options: LabelOptions, progress: Progress | None) -> Labelling:

@@ -55,11 +55,8 @@ class Queue:
     about: str
     rows: Callable[[View], Sequence[int]]
     look: str = "single"
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the menu tells how many images it has: not for a map, an audit, or one class of several."""
-        return self.look == "single" or self.name == "changed"
+    count: Callable[[View], int] | None = None
+    """How many images it has, if that is known without sorting them; the menu tells it."""
 
 
 QUEUES: dict[str, Queue] = {}
@@ -87,6 +84,10 @@ def _unsure(view: View) -> Sequence[int]:
     return [row for row in order.tolist() if not view.done[row] and not view.given[row]]
 
 
+def _n_open(view: View) -> int:
+    return sum(not done and not given for done, given in zip(view.done, view.given, strict=True))
+
+
 def _suspicious(view: View) -> Sequence[int]:
     return [doubt.row for doubt in view.full.suspicions if not view.done[doubt.row]]
 
@@ -109,14 +110,51 @@ def _none(view: View) -> Sequence[int]:
     return []
 
 
-for _queue in (
-    Queue("useful", "Most useful next", "The images whose labels teach most about all the others.", _useful),
-    Queue("unsure", "Least sure", "Images without a given label, the least certain answer first.", _unsure),
-    Queue("suspicious", "Suspicious labels", "Labels you gave that a model without them contradicts.", _suspicious),
-    Queue("outside", "Outside", "Images far from all others, and images that no label reaches.", _outside),
-    Queue("class", "One class", "All images of one class, the least certain first.", _of_class, "gallery"),
-    Queue("audit", "Random audit", "Judge a random sample without seeing our answer: the true accuracy.", _none, "audit"),
-    Queue("map", "Map", "Similar images lie close together: draw a line around some to select them.", _none, "map"),
-    Queue("changed", "Changed", "Images whose label changed in the latest training.", _changed, "gallery"),
-):  # fmt: skip
-    register_queue(_queue)
+register_queue(
+    Queue(
+        "useful", "Most useful next", "The images whose labels teach most about all the others.", _useful,
+        count=_n_open,
+    )
+)  # fmt: skip
+register_queue(
+    Queue(
+        "unsure", "Least sure", "Images without a given label, the least certain answer first.", _unsure,
+        count=_n_open,
+    )
+)  # fmt: skip
+register_queue(
+    Queue(
+        "suspicious", "Suspicious labels", "Labels you gave that a model without them contradicts.", _suspicious,
+        count=lambda view: len(_suspicious(view)),
+    )
+)  # fmt: skip
+register_queue(
+    Queue(
+        "outside", "Outside", "Images far from all others, and images that no label reaches.", _outside,
+        count=lambda view: len(_outside(view)),
+    )
+)  # fmt: skip
+register_queue(
+    Queue("class", "One class", "All images of one class, the least certain first.", _of_class, "gallery")
+)
+register_queue(
+    Queue(
+        "audit", "Random audit", "Judge a random sample without seeing our answer: the true accuracy.", _none,
+        "audit",
+    )
+)  # fmt: skip
+register_queue(
+    Queue(
+        "map",
+        "Map",
+        "Similar images lie close together: draw a line around some to select them.",
+        _none,
+        "map",
+    )
+)
+register_queue(
+    Queue(
+        "changed", "Changed", "Images whose label changed in the latest training.", _changed, "gallery",
+        count=lambda view: len(view.changed),
+    )
+)  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from grande_gnn.labelling.result import Labelling
 from grande_gnn.report.formats import natural_key
 from grande_gnn.review.full_fit import full_fit
 from grande_gnn.review.queues import MAX_ROWS, QUEUES, View
-from grande_gnn.review.quick import QuickAnswer, answer_of
+from grande_gnn.review.quick import Basis, QuickAnswer, answer_of, basis_of
 from grande_gnn.review.retraining import Retraining
 
 __all__ = ["MARK", "Session"]
@@ -36,9 +37,10 @@ class Session:
     ----------
     folder : the folder of the labelling, in which the journal lies.
     labelling : what it holds, or what follows from it (:mod:`grande_gnn.review.opening`).
+    joined : labels of images that are new in ``labelling``, which the files of the folder do not include yet.
     """
 
-    def __init__(self, folder: Path, labelling: Labelling) -> None:
+    def __init__(self, folder: Path, labelling: Labelling, joined: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.files = labelling.files
         self.row_of = {file: row for row, file in enumerate(self.files)}
@@ -57,7 +59,9 @@ class Session:
         self.lock = threading.RLock()
         self._first = sorted({label for label in labelling.given if label}, key=natural_key)
         self._quick: QuickAnswer | None = None
-        self._start()
+        self._worker = ThreadPoolExecutor(1, "grande-basis")
+        self._basis = self._begin_basis(labelling)
+        self._start(joined)
         self.retraining = Retraining(lambda labels: full_fit(self.full, labels), self._trained, self._failed)
         self.state = self._folded()
         if self.labels_to_train() != self._trained_on():
@@ -66,14 +70,18 @@ class Session:
 
     # -- what is known ------------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def _start(self, joined: Mapping[str, str] | None) -> None:
         """Note the labels given before the review, at the latest with the first decision.
 
         Files that no review wrote hold labels that were given anew: these count from now on.
         """
         starts = [d for d in self.journal.decisions if d.kind == "start"]
         self._needs_start = not starts
-        if starts and MARK not in self.full.settings and dict(starts[-1].given) != self._trained_on():
+        if joined is not None:
+            self.written = -1
+        if starts and joined:
+            self.journal.append(Decision("start", given={**starts[-1].given, **joined}))
+        elif starts and MARK not in self.full.settings and dict(starts[-1].given) != self._trained_on():
             self.journal.append(Decision("start", given=self._trained_on()))
 
     def _folded(self) -> Corrections:
@@ -212,11 +220,17 @@ class Session:
 
     # -- answers ------------------------------------------------------------------------------------
 
+    def _begin_basis(self, labelling: Labelling) -> Future[Basis] | None:
+        """Prepare quick answers in the background, as soon as there is a model."""
+        if labelling.classifier is None or labelling.neighbors is None:
+            return None
+        return self._worker.submit(basis_of, labelling)
+
     def _answer_quickly(self) -> None:
-        if self.full.classifier is None or self.full.neighbors is None:
+        if self._basis is None:
             return
         if self._quick is None or self._quick.full is not self.full:
-            self._quick = QuickAnswer(self.full)
+            self._quick = QuickAnswer(self.full, self._basis.result())
         given = {self.row_of[file]: label for file, label in self.labels_to_train().items()}
         self.answer = self._quick.answer(given)
         self.answered_at = time.monotonic()
@@ -229,11 +243,11 @@ class Session:
 
     def _trained(self, full: Labelling, labels: Mapping[str, str]) -> None:
         """A full training is finished; decisions made meanwhile are added to its answer."""
-        quick = QuickAnswer(full)
         with self.lock:
             before = self.labels()
             decided = {self.row_of[file] for file in self.labels_to_train()}
-            self.full, self._quick, self.problem = full, quick, ""
+            self.full, self.problem = full, ""
+            self._basis = self._basis or self._begin_basis(full)
             if dict(labels) == self.labels_to_train():
                 self.answer = answer_of(full)
             else:
@@ -255,3 +269,4 @@ class Session:
     def close(self) -> None:
         """Begin no further training."""
         self.retraining.stop()
+        self._worker.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,71 @@
+"""New images in the folder of a labelling: they join it, and nothing that people decided is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images import ImageSet, find_images
+from grande_gnn.labelling.assess import assess
+from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.run import Progress, Step, extract_images
+
+__all__ = ["join_new_images", "new_images"]
+
+
+def new_images(labelling: Labelling, labels: str | Path | None = None) -> ImageSet | None:
+    """The images in the folder of the labelling that it does not know, with their labels; None if there are none."""
+    if labelling.root is None or not labelling.root.is_dir() or not labelling.settings.get("extractor"):
+        return None
+    known = {*labelling.files, *(problem.file for problem in labelling.problems)}
+    try:
+        found = find_images(labelling.root, labels)
+    except InvalidInputError:  # the folder is empty by now
+        return None
+    fresh = [
+        (file, label) for file, label in zip(found.files, found.labels, strict=True) if file not in known
+    ]
+    if not fresh:
+        return None
+    return replace(
+        found, files=[file for file, _ in fresh], labels=[label for _, label in fresh], problems=[]
+    )
+
+
+def join_new_images(
+    labelling: Labelling, fresh: ImageSet, options: LabelOptions = DEFAULT, progress: Progress | None = None
+) -> Labelling:
+    """The labelling of the old and the new images, trained with the same settings on the labels of both.
+
+    The features of the old images are those of the model, so an image that is gone by now stays in the labelling.
+    """
+    clf = labelling.classifier
+    if clf is None:
+        raise InvalidInputError(
+            "new images join a labelling that has a model: label the images again; got one without a model"
+        )
+    options = replace(options, extractor=str(labelling.settings["extractor"]))
+    extraction = extract_images(fresh, options, progress)
+    if extraction.store.identity != labelling.settings.get("weights"):
+        raise InvalidInputError(
+            f"the labelling was made with other weights of {options.extractor}, so new images cannot join it: pass the "
+            f"same --weights as then; got {options.weights or 'none'}"
+        )
+    if progress is not None:
+        progress(Step("train", message=f"{len(extraction.images)} new images join the labelling."))
+    features = np.concatenate([clf.features_[: len(labelling.files)], extraction.features()])
+    files = [*labelling.files, *extraction.images.files]
+    labels = [*labelling.given, *extraction.images.labels]
+    result = assess(clone(clf).fit(features, labels), labels, files)
+    return replace(
+        result,
+        root=labelling.root,
+        problems=[*labelling.problems, *extraction.images.problems],
+        settings=labelling.settings
+        | {"temperature": result.calibration.temperature, "offset": result.calibration.offset},
+    )

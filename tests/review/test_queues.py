@@ -27,17 +27,22 @@ def test_least_sure_ascends_and_leaves_out_given_and_decided_images(session):
     assert rows[1] in session.queue("unsure")
 
 
-def test_most_useful_begins_with_typical_images_while_labels_are_few(out):
+def test_most_useful_is_what_the_strategy_proposes(out):
     from dataclasses import replace
 
     from grande_gnn.labelling.result import Labelling
+    from grande_gnn.labelling.suggest import suggest
     from grande_gnn.review.session import Session
 
     none = replace(Labelling.load(out), given=[""] * 36, labels=[""] * 36, classifier=None)
     session = Session(out, none)
     rows = session.queue("useful")
     assert sorted(rows) == list(range(36))
-    assert rows != session.queue("unsure")
+    assert rows == suggest(none).tolist()
+    session.decide("skip", [rows[0]])
+    session.decide("label", [rows[1]], "red")
+    given = ["red" if row == rows[1] else "" for row in range(36)]
+    assert session.queue("useful") == [r for r in suggest(none, labels=given).tolist() if r != rows[0]]
     session.close()
 
 

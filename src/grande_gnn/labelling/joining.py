@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +66,5 @@ def join_new_images(
         result,
         root=labelling.root,
         problems=[*labelling.problems, *extraction.images.problems],
-        settings=labelling.settings
-        | {"temperature": result.calibration.temperature, "offset": result.calibration.offset},
+        settings=labelling.settings | asdict(result.calibration),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from grande_gnn import __version__
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Neighbors
 from grande_gnn.images import Extraction, ImageSet, default_extractor, find_images
+from grande_gnn.labelling.calibration import Calibration
 from grande_gnn.labelling.folder import check_destination
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
@@ -46,7 +47,7 @@ def _unlabelled(extraction: Extraction, options: LabelOptions) -> Labelling:
     sure = np.array([1.0 if label else 0.0 for label in images.labels])
     settings: dict[str, object] = {
         "version": __version__, "extractor": options.extractor, "weights": extraction.store.identity,
-        "seed": options.seed, "temperature": 1.0, "offset": None,
+        "seed": options.seed, **asdict(Calibration()),
     }  # fmt: skip
     return Labelling(
         images.files, list(images.labels), sure, [""] * n, sure.copy(), list(images.labels),

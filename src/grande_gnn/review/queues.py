@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.suggest import labelling_order
+from grande_gnn.labelling.suggest import suggest
 from grande_gnn.review.quick import Answer
 
 __all__ = ["MAX_ROWS", "QUEUES", "Queue", "View", "register_queue"]
@@ -21,11 +21,8 @@ __all__ = ["MAX_ROWS", "QUEUES", "Queue", "View", "register_queue"]
 MAX_ROWS = 500
 """The longest part of a queue that the page gets at once; when it is through, it asks again."""
 
-ENOUGH_LABELS = 4
-"""Labels per class from which on uncertain images are worth more than typical ones."""
-
-N_NEIGHBORS = 40
-"""A label covers the images that have it among so many neighbors."""
+MAX_USEFUL = 60
+"""So many of the most useful images are chosen at once: they are chosen again after every decision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +67,12 @@ def register_queue(queue: Queue) -> Queue:
 
 
 def _useful(view: View) -> Sequence[int]:
-    """Typical images of every region while labels are few, then the uncertain ones."""
-    known = [label for label in view.given if label]
-    n_classes = len(set(known))
-    if view.full.neighbors is None or (n_classes > 1 and len(known) >= ENOUGH_LABELS * n_classes):
+    """What :func:`~grande_gnn.labelling.suggest.suggest` proposes, without what was looked at already."""
+    if view.full.neighbors is None:
         return _unsure(view)
-    order = labelling_order(view.full.neighbors.lists(N_NEIGHBORS))
-    return [row for row in order.tolist() if not view.done[row] and not view.given[row]]
+    seen = int((view.done & np.array([not label for label in view.given])).sum())
+    order = suggest(view.full, MAX_USEFUL + seen, labels=list(view.given))
+    return [row for row in order.tolist() if not view.done[row]]
 
 
 def _unsure(view: View) -> Sequence[int]:

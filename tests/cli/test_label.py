@@ -56,7 +56,8 @@ def test_every_readable_image_gets_its_colour(photos, run, tmp_path):
     out = tmp_path / "out"
     said = run(photos, "-o", out, *FAST, "--export", "label-studio", "--copy-to", tmp_path / "sorted")
     rows = rows_of(out / "predictions.csv")
-    assert list(rows[0]) == ["file", "label", "confidence", "runner_up", "margin", "given_label", "flags"]
+    assert list(rows[0]) == ["file", "label", "confidence", "runner_up", "margin", "given_label", "flags",
+                             "unfamiliar", "copy_of"]  # fmt: skip
     assert len(rows) == 36
     for row in rows:
         number = int(row["file"].split("/")[-1][:2])
@@ -295,7 +296,7 @@ def test_a_class_with_one_label_is_reported(photos, run, tmp_path):
     for file in sorted((photos / "blue").glob("*.png"))[1:]:
         file.unlink()
     said = run(photos, "-o", tmp_path / "out", *FAST)
-    assert "fewer than 2 labels" in said
+    assert "Expected accuracy" in said  # one label of a class is no obstacle
 
 
 def test_a_graph_or_ranked_lists_can_be_brought_along(photos, run, tmp_path):
@@ -360,6 +361,13 @@ def test_the_command_prints_what_was_done(photos, tmp_path, monkeypatch):
         f"1 problem is listed in {out / 'problems.csv'}.",
         f"Open {out / 'report.html'}; the labels are in {out / 'predictions.csv'}.",
     ]
-    said = [line for line in lines if not line.endswith("are flagged; see the report.")]
+    unsure = (
+        "are flagged; see the report.",
+        "label more images.",
+        "settles it.",
+        "settle it.",
+        "picked at random.",
+    )
+    said = [line for line in lines if not line.endswith(unsure)]
     assert len(said) == len(sentences)
     assert all(line.startswith(text) for line, text in zip(said, sentences, strict=True)), said

@@ -7,6 +7,7 @@ from grande_gnn import GrandeClassifier
 from grande_gnn.internal.validation import encode_labels
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.confidence import Calibration
+from grande_gnn.labelling.label_sets import conformal_sets
 
 NAMES = np.array(["cat", "dog", "elk"])
 
@@ -196,6 +197,76 @@ def test_copies_are_named_and_flagged(groups):
     assert result.copy_of[90] == "40.jpg"
     assert result.copy_of[:90] == [""] * 90
     assert [flags for flags in result.flags() if "copy" in flags.split()] == [result.flags()[90]]
+
+
+def test_a_class_that_nobody_labelled_is_unfamiliar_and_less_sure():
+    rng = np.random.default_rng(0)
+    classes = np.arange(240) % 4
+    X = (5 * np.eye(4)[classes] + rng.normal(size=(240, 4))).astype(np.float32)
+    given = [str(NAMES[c]) if i < 60 and c < 3 else "" for i, c in enumerate(classes)]
+    result, _ = labelled(X, given, normalize="center-l2", epochs=200)
+    unknown, labelled_ones = classes == 3, np.array([bool(label) for label in given])
+    others = ~unknown & ~labelled_ones
+    above = np.mean(result.unfamiliar[unknown][:, None] > result.unfamiliar[others])
+    assert above > 0.9
+    assert (result.unfamiliar[labelled_ones] == 0).all()
+    assert result.confidence[unknown].mean() < result.confidence[others].mean() - 0.02
+    assert unknown[result.is_unfamiliar].mean() >= 0.5 or not result.is_unfamiliar.any()
+
+
+def test_sets_of_labels_hold_the_own_label_and_the_truth_as_often_as_asked(groups):
+    X, classes, given = groups(300, 60)
+    X = X / 2
+    result, _ = labelled(X, given)
+    assert result.label_sets is None
+    clf = result.classifier
+    result = assess(clf, given, result.files, coverage=0.9)
+    assert result.sets_made.method == "split"
+    assert result.sets_made.n in (30, 31)
+    assert all(found[0] == label for found, label in zip(result.label_sets, result.labels, strict=True))
+    assert all(len(found) == 1 for found in result.label_sets[:60])  # what was given is known
+    holds = [NAMES[c] in found for c, found in zip(classes[60:], result.label_sets[60:], strict=True)]
+    assert np.mean(holds) >= 0.85
+    larger = assess(clf, given, result.files, coverage=0.97)
+    assert sum(map(len, larger.label_sets)) >= sum(map(len, result.label_sets))
+
+
+def test_sets_are_the_conformal_ones_of_the_halves(groups):
+    X, _, given = groups(known=24)
+    _, clf = labelled(X / 2, given)
+    codes, _ = encode_labels(given)
+    halves = clf.train_halves(codes)
+    result = assess(clf, given, [str(i) for i in range(90)], coverage=0.9)
+    assert (result.sets_made.method, result.sets_made.n) == ("cross", 24)
+    scores = [1 - p for p in halves.probabilities]
+    held_out = [s[other, codes[other]] for s, other in zip(scores, halves.known[::-1], strict=True)]
+    expected, _, _ = conformal_sets(0.9, held_out, scores)
+    for row in range(24, 90):
+        assert set(result.label_sets[row]) == {*NAMES[expected[row]], result.labels[row]}
+
+
+def test_labels_in_series_make_the_promise_of_sets_doubtful():
+    """Labelled images side by side in one corner of each class: the test of a random sample contradicts the promise."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1], 150)
+    along = np.tile(np.linspace(0, 6, 150), 2)
+    X = np.stack([3.0 * classes, along], axis=1) + rng.normal(size=(300, 2)) / 10
+    given = [str(NAMES[c]) if i % 150 < 20 else "" for i, c in enumerate(classes)]
+    _, clf = labelled(X.astype(np.float32), given)
+    warned = assess(clf, given, [str(i) for i in range(300)], coverage=0.9)
+    assert "no random sample" in warned.sets_made.warning
+    assert any("picked at random" in sentence for sentence in warned.doubts)
+
+
+@pytest.mark.filterwarnings("ignore:only one class")
+def test_sets_without_held_out_labels_promise_nothing(groups):
+    X, _, given = groups()
+    one = assess(classifier().fit(X, ["cat"] + [""] * 89), ["cat"] + [""] * 89, given, coverage=0.9)
+    assert one.sets_made.method == "calibrated"
+    _, clf = labelled(X, given)
+    new = assess_new(X[:4] + np.float32(0.1), list("abcd"), clf, Calibration(), coverage=0.9)
+    assert new.sets_made.method == "calibrated"
+    assert all(found[0] == label for found, label in zip(new.label_sets, new.labels, strict=True))
 
 
 def test_why_the_interval_is_wide_is_said_with_what_to_do(groups):

@@ -65,6 +65,29 @@ def test_copies_are_flagged_and_survive_the_table(tmp_path):
     assert header == b"file,label,confidence,runner_up,margin,given_label,flags,copy_of"
 
 
+def test_scores_and_sets_survive_the_table(tmp_path):
+    result = labelling(
+        unfamiliar=np.array([0.0, 0.123456, 0.9, 1.0]),
+        is_unfamiliar=np.array([False, False, True, False]),
+        label_sets=[["cat"], ["dog", "a|b"], ["cat", "dog"], ["dog"]],
+    )
+    assert result.flags()[2] == "unreached out_of_distribution unfamiliar"
+    write_predictions(tmp_path / "predictions.csv", result)
+    again = read_predictions(tmp_path / "predictions.csv")
+    np.testing.assert_allclose(again.unfamiliar, [0.0, 0.1235, 0.9, 1.0])
+    assert again.is_unfamiliar.tolist() == result.is_unfamiliar.tolist()
+    assert again.label_sets == result.label_sets
+
+
+@pytest.mark.parametrize("score", ["strange", "1.5", "nan"])
+def test_a_score_that_is_none_is_refused(tmp_path, score):
+    path = tmp_path / "predictions.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([[*COLUMNS, "unfamiliar"], ["a.jpg", "cat", "1", "", "0", "", "", score]])
+    with pytest.raises(FileFormatError, match="as unfamiliar; got"):
+        read_predictions(path)
+
+
 def test_suspicions_that_are_read_come_surest_first(tmp_path):
     result = labelling(
         confidence=np.array([0.1, 0.05, 0.5, 1.0]),

@@ -184,6 +184,17 @@ def test_a_degree_function_labels_but_is_refused_before_the_work_where_it_would_
     assert not (tmp_path / "out").exists()
 
 
+def test_a_coverage_adds_sets_that_are_saved_and_kept_by_corrections(groups, tmp_path):
+    X, _, given = groups()
+    result = label_features(X, given, out=tmp_path / "out", options=replace(FIXED, coverage=0.8))
+    again = Labelling.load(tmp_path / "out")
+    assert again.label_sets == result.label_sets
+    assert again.sets_made == result.sets_made
+    assert result.sets_made.coverage == 0.8
+    assert again.corrected({"40": "elk"}).sets_made.coverage == 0.8
+    assert label_features(X, given, options=FIXED).label_sets is None
+
+
 # -- reuse ----------------------------------------------------------------------------------------------
 
 

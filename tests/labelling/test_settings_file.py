@@ -9,6 +9,7 @@ from grande_gnn.labelling.settings_file import read_settings
 
 SHARE = {"value": 0.8, "low": 0.7, "high": 0.9, "n": 30}
 BIN = {"low": 0.0, "high": 0.1, "count": 3, "confidence": 0.05, "accuracy": 0.0}
+SETS = {"coverage": 0.9, "method": "split", "n": 20, "warning": ""}
 SETTINGS = {
     "version": "0.2.0",
     "extractor": "pixels",
@@ -41,6 +42,10 @@ def test_settings_come_back(tmp_path):
 
 HARM = (
     [{"temperature": value} for value in (None, 0, -1, 1e-300, 1e300, True, "1", [1.0], {})]
+    + [
+        {"estimate": {"sets_made": SETS | change}}
+        for change in ({"coverage": 2}, {"method": "guess"}, {"n": -1})
+    ]
     + [{"slope": value} for value in (None, -1, 101, "1")]
     + [{"offset": value} for value in (1e308, -101, "0", False, [])]
     + [

@@ -50,6 +50,10 @@ PATH = click.Path(path_type=Path)
     "--lists-file", metavar="FILE.npz", type=PATH,
     help="Build --graph from these ranked lists of the images instead of searching neighbors.",
 )  # fmt: skip
+@click.option(
+    "--coverage", type=float, metavar="SHARE",
+    help="Add sets of labels that hold the right one with this probability, for example 0.9.",
+)  # fmt: skip
 @click.option("--export", type=ChoiceOf(lambda: EXPORTS), help="Also write the labels for another tool.")
 @click.option("--copy-to", type=PATH, help="Also copy the images into class folders here.")
 @click.option("--workers", type=click.IntRange(min=0), help="Processes that decode images.")

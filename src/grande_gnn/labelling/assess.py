@@ -27,6 +27,8 @@ from grande_gnn.labelling.correctness import Correctness, fit_correctness
 from grande_gnn.labelling.doubts import reasons, sample_test
 from grande_gnn.labelling.expected_accuracy import Sources, draw_accuracy, unseen_share
 from grande_gnn.labelling.half_views import HalfViews, label_weights, view_halves
+from grande_gnn.labelling.label_sets import LabelSets, conformal_sets, likeliest_sets
+from grande_gnn.labelling.open_set import familiarity, is_unfamiliar, unfamiliar_scores
 from grande_gnn.labelling.result import Labelling, Suspicion
 from grande_gnn.labelling.suspicion import own_share, suspicious_labels
 
@@ -36,14 +38,29 @@ NEAR = 5
 """An image is far from everything when even its fifth neighbour is far."""
 
 CROWD = 11
-"""Entries of the ranked lists in which labelled images are counted, the image itself included."""
+"""Entries of the ranked lists that count as an image's neighborhood, the image itself included."""
+
+NOT_RANDOM = (
+    "The labelled images are no random sample of all images, so the sets may hold the right label less often than they "
+    "promise: label some images picked at random."
+)
+"""The warning where a test contradicts what conformal prediction needs."""
 
 Float = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
-def assess(clf: GrandeClassifier, labels: Sequence[str], files: Sequence[str]) -> Labelling:
-    """The labelling of the images that ``clf`` was fitted on; ``labels`` are those it was fitted with."""
+def assess(
+    clf: GrandeClassifier, labels: Sequence[str], files: Sequence[str], *, coverage: float | None = None
+) -> Labelling:
+    """The labelling of the images that ``clf`` was fitted on.
+
+    Parameters
+    ----------
+    labels : those that ``clf`` was fitted with.
+    files : the name of each image.
+    coverage : the probability with which sets of labels shall hold the right one; None: no sets.
+    """
     codes, _ = encode_labels(labels)
     names = clf.classes_.astype(str)
     given = [str(names[code]) if code >= 0 else "" for code in codes]
@@ -58,41 +75,52 @@ def assess(clf: GrandeClassifier, labels: Sequence[str], files: Sequence[str]) -
     halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(codes)
     if halves is None:
         unchecked = _answers(clf.label_distributions_, names, files, given)
-        return replace(unchecked, **known_anyway, note=_why_unchecked(codes))
+        sets = (
+            {}
+            if coverage is None
+            else _sets_without_guarantee(coverage, clf.label_distributions_, names, unchecked)
+        )
+        return replace(unchecked, **known_anyway, **sets, note=_why_unchecked(codes))
     known = _held_out_labels(clf, halves)
-    accuracy, calibration, doubts = _expected_accuracy(clf, codes, known)
-    probabilities = calibration.probabilities(clf.label_distributions_)
-    unlabelled, views = codes < 0, known.views
-    by_class = class_accuracies(
-        views.probabilities.argmax(axis=1)[views.answerable], views.right[views.answerable],
-        known.weights[views.answerable], probabilities[unlabelled].argmax(axis=1), probabilities[unlabelled].max(axis=1),
-    )  # fmt: skip
+    outlook = _outlook(clf, codes, known, halves)
+    probabilities = outlook.probabilities.copy()
+    views = known.views
     probabilities[views.rows[views.answerable]] = known.probabilities[views.answerable]
+    result = _answers(probabilities, names, files, given)
+    if coverage is not None:
+        known_anyway |= _label_sets(coverage, halves, known, outlook, names, result)
     return replace(
-        _answers(probabilities, names, files, given),
+        result,
         **known_anyway,
-        suspicions=[
-            Suspicion(int(views.rows[i]), str(names[c]), float(known.probabilities[i, c]))
-            for i, c in known.suspicious
-        ],
-        accuracy=accuracy,
-        class_accuracy={str(names[c]): estimate for c, estimate in by_class.items()},
+        suspicions=_suspicions(known, names),
+        accuracy=outlook.accuracy,
+        class_accuracy=_by_class(known, outlook, codes < 0, names),
         bins=reliability_bins(
             known.probabilities.max(axis=1)[views.answerable], views.right[views.answerable]
         ),
-        calibration=calibration,
-        doubts=doubts,
+        calibration=outlook.calibration,
+        doubts=outlook.doubts,
+        unfamiliar=outlook.unfamiliar,
+        is_unfamiliar=outlook.is_unfamiliar,
         note=_how_checked(len(views.rows), int(views.answerable.sum())),
     )
 
 
 def assess_new(
-    features: NDArray[np.float32], files: Sequence[str], clf: GrandeClassifier, calibration: Calibration
+    features: NDArray[np.float32],
+    files: Sequence[str],
+    clf: GrandeClassifier,
+    calibration: Calibration,
+    *,
+    coverage: float | None = None,
 ) -> Labelling:
-    """The labelling of new images by a fitted classifier; nothing is trained."""
+    """The labelling of new images by a fitted classifier; nothing is trained, so sets of labels guarantee nothing."""
     probabilities, reached = clf.predict_reached(features)
     names = clf.classes_.astype(str)
-    result = _answers(calibration.probabilities(probabilities), names, files, [""] * len(files))
+    calibrated = calibration.probabilities(probabilities)
+    result = _answers(calibrated, names, files, [""] * len(files))
+    if coverage is not None:
+        result = replace(result, **_sets_without_guarantee(coverage, calibrated, names, result))
     fitted, new = clf.neighbors_, clf.normalizer_.transform(features)
     _, distances = fitted.query(new, NEAR)
     far = distances[:, NEAR - 1] if distances.shape[1] == NEAR else np.full(len(new), np.inf)
@@ -145,30 +173,113 @@ def _held_out_labels(clf: GrandeClassifier, halves: Halves) -> _HeldOutLabels:
     )  # fmt: skip
 
 
-def _expected_accuracy(
-    clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels
-) -> tuple[AccuracyEstimate | None, Calibration, list[str]]:
-    """The accuracy expected on the unlabelled images, the calibration whose mean confidence equals it, and doubts."""
-    unsure, views = clf.label_distributions_[codes < 0], known.views
-    if not len(unsure):
-        return None, fit_calibration(known.curve, clf.label_distributions_, 1.0), []
-    effective = float(known.weights.sum())
+@dataclass(frozen=True, eq=False)
+class _Outlook:
+    """What is expected of the unlabelled images."""
+
+    accuracy: AccuracyEstimate | None
+    calibration: Calibration
+    probabilities: Float
+    """Calibrated probabilities of all images; what unfamiliar ones lack belongs to no class."""
+    unfamiliar: Float
+    is_unfamiliar: NDArray[np.bool_]
+    doubts: list[str]
+    is_random_sample: bool
+    """Whether nothing speaks against the labelled images being a random sample."""
+
+
+def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves: Halves) -> _Outlook:
+    """The accuracy expected on the unlabelled images, and the calibration whose mean confidence equals it."""
+    full, views, unlabelled = clf.label_distributions_, known.views, codes < 0
+    lists = clf.neighbors_.lists(CROWD)
+    scores = unfamiliar_scores(full, halves, lists)
+    strange = is_unfamiliar(scores, ~unlabelled)
+    factor = familiarity(strange)
+    if not unlabelled.any():
+        calibration = fit_calibration(known.curve, full, 1.0)
+        return _Outlook(None, calibration, calibration.probabilities(full), scores, strange, [], True)
+    unseen = unseen_share(views.labels) + float(1 - factor[unlabelled].mean())
     draws = draw_accuracy(
         Sources(
-            known.curve, views.unlabelled.confidence, known.accuracy, views.unlabelled.disagreement,
-            unseen_share(views.labels), len(unsure),
+            known.curve, views.unlabelled.confidence, known.accuracy, views.unlabelled.disagreement, unseen,
+            int(unlabelled.sum()),
         )
     )  # fmt: skip
     estimate = draws.estimate(len(views.rows))
     test = sample_test(
-        clf.neighbors_.lists(CROWD), codes >= 0, np.where(codes < 0, clf.label_distributions_.argmax(axis=1), codes),
-        views.confidence[views.answerable], views.unlabelled.confidence,
+        lists, ~unlabelled, np.where(unlabelled, full.argmax(axis=1), codes), views.confidence[views.answerable],
+        views.unlabelled.confidence,
     )  # fmt: skip
     doubts = reasons(
-        draws.spread, estimate.high - estimate.low, n_labels=len(views.rows), effective=effective,
+        draws.spread, estimate.high - estimate.low, n_labels=len(views.rows), effective=float(known.weights.sum()),
         n_single=int(np.sum(np.bincount(views.labels) == 1)), test=test,
     )  # fmt: skip
-    return estimate, fit_calibration(known.curve, unsure, estimate.value), doubts
+    calibration = fit_calibration(known.curve, full[unlabelled], estimate.value, factor[unlabelled])
+    return _Outlook(
+        estimate, calibration, calibration.probabilities(full) * factor[:, None], scores, strange, doubts,
+        not test.is_contradicted,
+    )  # fmt: skip
+
+
+def _suspicions(known: _HeldOutLabels, names: NDArray[np.str_]) -> list[Suspicion]:
+    """Given labels that look wrong, the surest contradiction first."""
+    found = [
+        Suspicion(int(known.views.rows[i]), str(names[c]), float(known.probabilities[i, c]))
+        for i, c in known.suspicious
+    ]
+    return sorted(found, key=lambda suspicion: -suspicion.confidence)
+
+
+def _by_class(
+    known: _HeldOutLabels, outlook: _Outlook, unlabelled: NDArray[np.bool_], names: NDArray[np.str_]
+) -> dict[str, AccuracyEstimate]:
+    """For each class: of the images that receive it, the share that is right."""
+    views, p = known.views, outlook.probabilities[unlabelled]
+    asked = views.answerable
+    found = class_accuracies(
+        views.probabilities.argmax(axis=1)[asked], views.right[asked], known.weights[asked], p.argmax(axis=1),
+        p.max(axis=1),
+    )  # fmt: skip
+    return {str(names[c]): estimate for c, estimate in found.items()}
+
+
+def _label_sets(
+    coverage: float,
+    halves: Halves,
+    known: _HeldOutLabels,
+    outlook: _Outlook,
+    names: NDArray[np.str_],
+    result: Labelling,
+) -> dict[str, Any]:
+    """The sets of labels and how they were made."""
+    views = known.views
+    held_out = []
+    for half, p in zip(halves.known, halves.probabilities, strict=True):
+        asked = views.rows[views.answerable & ~half[views.rows]]
+        held_out.append(1 - p[asked, halves.codes[asked]])
+    if not sum(map(len, held_out)):
+        return _sets_without_guarantee(coverage, outlook.probabilities, names, result)
+    sets, method, n = conformal_sets(coverage, held_out, [1 - p for p in halves.probabilities])
+    return {
+        "label_sets": _named_sets(sets, names, result),
+        "sets_made": LabelSets(coverage, method, n, "" if outlook.is_random_sample else NOT_RANDOM),
+    }
+
+
+def _sets_without_guarantee(
+    coverage: float, probabilities: Float, names: NDArray[np.str_], result: Labelling
+) -> dict[str, Any]:
+    sets = likeliest_sets(coverage, probabilities)
+    return {"label_sets": _named_sets(sets, names, result), "sets_made": LabelSets(coverage, "calibrated", 0)}
+
+
+def _named_sets(sets: NDArray[np.bool_], names: NDArray[np.str_], result: Labelling) -> list[list[str]]:
+    """The labels of each set, the image's own first; that alone where it was given."""
+    found = []
+    for chosen, label, given in zip(sets, result.labels, result.given, strict=True):
+        others = [] if given else [str(name) for name in names[chosen] if name != label]
+        found.append([label, *others])
+    return found
 
 
 def _how_checked(n_labels: int, n_answerable: int) -> str:

@@ -27,6 +27,7 @@ from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
 from grande_gnn.labelling.exports import EXPORTS, check_copies
+from grande_gnn.labelling.label_sets import LabelSets
 from grande_gnn.labelling.result import Labelling, read_predictions, write_predictions
 from grande_gnn.labelling.settings_file import read_settings
 
@@ -56,6 +57,7 @@ def _write_settings(labelling: Labelling, path: Path, folder: Path) -> None:
         "bins": [asdict(b) for b in labelling.bins],
         "note": labelling.note,
         "doubts": labelling.doubts,
+        "sets_made": None if labelling.sets_made is None else asdict(labelling.sets_made),
     }
     content = {**labelling.settings, "images": _images_from(folder, labelling.root), "estimate": estimate}
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
@@ -209,6 +211,7 @@ def _read_estimate(content: dict[str, Any]) -> dict[str, Any]:
         "bins": [ReliabilityBin(**b) for b in content["bins"]],
         "note": content["note"],
         "doubts": list(content.get("doubts", [])),
+        "sets_made": None if content.get("sets_made") is None else LabelSets(**content["sets_made"]),
     }
 
 

@@ -17,6 +17,7 @@ from grande_gnn.graph import Graph
 from grande_gnn.graph.graph_files import load_graph, load_lists
 from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.exports import EXPORTS
+from grande_gnn.labelling.label_sets import check_coverage
 
 __all__ = ["DEFAULT", "LabelOptions"]
 
@@ -51,6 +52,8 @@ class LabelOptions:
     """A graph (``.npz``) over the images in the order of their paths, instead of one built from their features."""
     lists_file: Place | None = None
     """Ranked lists (``.npz``) of the images in the order of their paths, instead of a search for neighbors."""
+    coverage: float | None = None
+    """The probability with which a set of labels for each image shall hold the right one; None: no sets are made."""
     export: str | None = None
     """A further format to write: a name of :data:`~grande_gnn.labelling.exports.EXPORTS`."""
     copy_to: Place | None = None
@@ -73,6 +76,8 @@ class LabelOptions:
                     "paper=True fixes the settings: leave one of the two out; "
                     f"got paper=True and {name}={getattr(self, name)!r}"
                 )
+        if self.coverage is not None:
+            check_coverage(self.coverage)
         if self.export is not None:
             check_choice(self.export, EXPORTS, name="export")
         if self.graph_file is not None and self.lists_file is not None:

@@ -19,6 +19,7 @@ from grande_gnn.errors import FileFormatError
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.csv_file import read_csv, write_csv
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
+from grande_gnn.labelling.label_sets import LabelSets, join_labels, split_labels
 
 if TYPE_CHECKING:  # a labelling can be read and shown without torch
     from grande_gnn.classifier.estimator import GrandeClassifier
@@ -36,7 +37,7 @@ Thumbnails = Callable[[Sequence[int]], Iterable[Any]]
 """Given row numbers, yields a picture (a PIL image) of each in that order, or None where there is none."""
 
 _UNREACHED, _OUTLIER, _SUSPICIOUS = "unreached", "out_of_distribution", "suspicious_label"
-_COPY = "copy"
+_COPY, _UNFAMILIAR = "copy", "unfamiliar"
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ class Labelling:
     """How the accuracy was estimated, or why it could not be; one or two sentences."""
     doubts: list[str] = field(default_factory=list)
     """Why the interval of the accuracy is wide and what to do about it, the main reason first; one sentence each."""
+    unfamiliar: NDArray[np.float64] | None = None
+    """How unlike all labelled classes each image is, 1 being the most unlike; None if unknown."""
+    is_unfamiliar: NDArray[np.bool_] | None = None
+    """True for images that stand out by this score; None if unknown."""
+    label_sets: list[list[str]] | None = None
+    """The labels that may be right for each image, its own first; None if no coverage was asked for."""
+    sets_made: LabelSets | None = None
+    """How the sets were made and what they promise."""
     copy_of: list[str] | None = None
     """The first image that is a copy of this one (the same picture saved twice), else ``""``; None if unknown."""
     root: Path | None = None
@@ -108,7 +117,10 @@ class Labelling:
     """When each label was decided in a review (UTC), ``""`` if it was not; empty like ``provenance``."""
 
     def flags(self) -> list[str]:
-        """The flags of each image, separated by spaces: unreached, out_of_distribution, suspicious_label, copy."""
+        """The flags of each image, separated by spaces.
+
+        They are unreached, out_of_distribution, suspicious_label, copy and unfamiliar.
+        """
         marks: list[list[str]] = [[] for _ in self.files]
         suspicious = [suspicion.row for suspicion in self.suspicions]
         for name, rows in (
@@ -116,6 +128,7 @@ class Labelling:
             (_OUTLIER, np.flatnonzero(self.out_of_distribution)),
             (_SUSPICIOUS, suspicious),
             (_COPY, [row for row, first in enumerate(self.copy_of or []) if first]),
+            (_UNFAMILIAR, [] if self.is_unfamiliar is None else np.flatnonzero(self.is_unfamiliar)),
         ):
             for row in rows:
                 marks[row].append(name)
@@ -182,8 +195,12 @@ def write_predictions(path: str | Path, labelling: Labelling) -> None:
         labelling.files, labelling.labels, (f"{c:.4f}" for c in labelling.confidence), labelling.runner_up,
         (f"{m:.4f}" for m in labelling.margin), labelling.given, labelling.flags(),
     ), strict=True))  # fmt: skip
+    if labelling.unfamiliar is not None:
+        columns["unfamiliar"] = (f"{score:.4f}" for score in labelling.unfamiliar)
     if labelling.copy_of is not None:
         columns["copy_of"] = labelling.copy_of
+    if labelling.label_sets is not None:
+        columns["label_set"] = (join_labels(labels) for labels in labelling.label_sets)
     if labelling.provenance:
         columns |= zip(PROVENANCE_COLUMNS, (labelling.provenance, labelling.decided), strict=True)
     write_csv(path, list(columns), zip(*columns.values(), strict=True))
@@ -217,8 +234,33 @@ def read_predictions(path: str | Path) -> Labelling:
         [row["file"] for row in rows], [row["label"] for row in rows], confidence,
         [row["runner_up"] for row in rows], margin, [row["given_label"] for row in rows], unreached, outliers,
         sorted(doubts, key=lambda doubt: -doubt.confidence), copy_of=_column(rows, "copy_of"),
-        **_read_provenance(rows),
+        **_read_unfamiliar(path, rows, marks), **_read_label_sets(rows), **_read_provenance(rows),
     )  # fmt: skip
+
+
+def _read_unfamiliar(
+    path: str | Path, rows: list[dict[str, str]], marks: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    column = _column(rows, "unfamiliar")
+    if column is None:
+        return {}
+    try:
+        scores = np.array([float(cell) for cell in column])
+    except ValueError as error:
+        raise FileFormatError(f"{path} must hold numbers as unfamiliar; got {error}") from None
+    if not ((scores >= 0) & (scores <= 1)).all():
+        raise FileFormatError(
+            f"{path} must hold scores in [0, 1] as unfamiliar; got {scores.min()} to {scores.max()}"
+        )
+    return {
+        "unfamiliar": scores,
+        "is_unfamiliar": np.array([_UNFAMILIAR in names for names in marks], dtype=bool),
+    }
+
+
+def _read_label_sets(rows: list[dict[str, str]]) -> dict[str, Any]:
+    column = _column(rows, "label_set")
+    return {} if column is None else {"label_sets": [split_labels(cell) for cell in column]}
 
 
 def _read_provenance(rows: list[dict[str, str]]) -> dict[str, Any]:

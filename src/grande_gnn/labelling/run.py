@@ -174,7 +174,9 @@ def reuse(
         )
     extraction = extract_images(found, options, tell)
     calibration = read_calibration(settings)
-    result = assess_new(extraction.features(), extraction.images.files, clf, calibration)
+    result = assess_new(
+        extraction.features(), extraction.images.files, clf, calibration, coverage=options.coverage
+    )
     return _finished(_with_images(result, extraction, options), out, options, tell)
 
 
@@ -215,7 +217,8 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
                 f"corrections must name files of the labelling, such as {labelling.files[0]!r}; got {file!r}"
             )
         labels[row_of[file]] = label.strip()
-    result = assess(clf.refit(labels), labels, labelling.files)
+    coverage = None if labelling.sets_made is None else labelling.sets_made.coverage
+    result = assess(clf.refit(labels), labels, labelling.files, coverage=coverage)
     kept = {name: getattr(labelling, name) for name in ("root", "problems", "thumbnails")}
     return replace(result, **kept, settings=labelling.settings | _calibration(result))
 
@@ -261,7 +264,7 @@ def _labelled(
     ready = options.ready_graph(len(features)) if graph is None else graph
     tell(Step("train"))
     clf = options.classifier().fit(features, labels, ready)
-    return assess(clf, labels, files)
+    return assess(clf, labels, files, coverage=options.coverage)
 
 
 def _with_images(result: Labelling, extraction: Extraction, options: LabelOptions) -> Labelling:

@@ -35,6 +35,16 @@ ESTIMATE = {
     ),
     "note": text(),
     "doubts": list_of(text(), high=1000),
+    "sets_made": optional(
+        record(
+            {
+                "coverage": number(0.5, 1),
+                "method": text("split|cross|calibrated"),
+                "n": integer(0, 2**53),
+                "warning": text(),
+            }
+        )
+    ),
 }
 """The fields of the accuracy estimate; version 0.1 wrote none."""
 

@@ -371,3 +371,45 @@ def test_the_command_prints_what_was_done(photos, tmp_path, monkeypatch):
     said = [line for line in lines if not line.endswith(unsure)]
     assert len(said) == len(sentences)
     assert all(line.startswith(text) for line, text in zip(said, sentences, strict=True)), said
+
+
+# -- features files ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """Two groups of samples, of which a few have a label."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 4)) * 0.3 + 3 * np.eye(2, 4)[y]
+    path = tmp_path / "texts.npz"
+    names = [f"text {i}" for i in range(40)]
+    np.savez(
+        path, features=X, files=names, labels=np.where(np.arange(40) < 6, np.array(["no", "yes"])[y], "")
+    )
+    return path
+
+
+def test_a_features_file_is_labelled(grande, samples, tmp_path):
+    fixed = ["--model", "sgc", "--graph", "knn", "--neighbors", 8, "--normalize", "none", "--sigma", 0.2]
+    result = grande("label", samples, "-o", tmp_path / "out", *fixed, "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert "34 images labelled in 2 classes" in result.stdout
+    with (tmp_path / "out" / "predictions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["label"] for row in rows] == ["no", "yes"] * 20
+    assert rows[0]["file"] == "text 0"
+
+
+def test_a_template_for_a_features_file(grande, samples, tmp_path):
+    result = grande("label", samples, "--template", tmp_path / "labels.csv")
+    assert result.exit_code == 0, result.output
+    lines = (tmp_path / "labels.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "file,label"
+    assert len(lines) == 41
+    assert lines[-1] == "text 5,yes"
+
+
+@pytest.mark.parametrize("option", [["--dry-run"], ["--reuse", "old"]])
+def test_options_about_images_are_refused_for_a_features_file(refused, samples, option):
+    assert "need a folder of images" in refused("label", samples, *option)

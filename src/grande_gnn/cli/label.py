@@ -17,9 +17,13 @@ from grande_gnn.images.networks import DEFAULT
 from grande_gnn.labelling.exports import EXPORTS
 
 if TYPE_CHECKING:
-    from grande_gnn.labelling import Labelling, Step
+    from grande_gnn.labelling import Labelling, LabelOptions, Step
 
 PATH = click.Path(path_type=Path)
+
+TEMPLATE_WRITTEN = (
+    "{}: fill in the label of the first rows (the more the better), then pass it with --labels."
+)
 
 
 @click.command("label")
@@ -75,6 +79,7 @@ def command(
     """Label the folder IMAGES, of which some images have a label.
 
     Labels are the names of class folders (IMAGES/<class>/*.jpg; loose images are unlabelled) or come from a CSV.
+    IMAGES may also be a features file (.npz with 'features', 'files' and 'labels') of any other kind of data.
     The output folder gets predictions.csv, report.html, problems.csv and a reusable model/.
     """
     if settings["paper"]:
@@ -87,6 +92,9 @@ def command(
     options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
     if review:
         _check_review(reuse)
+    if images.suffix.lower() == ".npz" and not images.is_dir():
+        _label_samples(images, output, template, options, review or dry_run or reuse is not None)
+        return
     if dry_run:
         click.echo(summarize(find_images(images, options.labels)))
         return
@@ -95,12 +103,9 @@ def command(
             check_output_file(template, options.overwrite)
             suggested = labelling.suggest_labels(images, options, progress)
             labelling.write_template(template, suggested, overwrite=options.overwrite)
-            click.echo(
-                f"{template}: fill in the label of the first rows (the more the better), then pass it with --labels."
-            )
+            click.echo(TEMPLATE_WRITTEN.format(template))
             return
-        if output is None:
-            raise click.UsageError("the results need a place: -o FOLDER; got none")
+        output = _needed(output)
         if reuse is not None:
             result = labelling.reuse(reuse, images, output, options, progress)
         else:
@@ -110,6 +115,36 @@ def command(
         from grande_gnn.cli.review import open_page
 
         open_page(output, None, options)
+
+
+def _label_samples(
+    file: Path, output: Path | None, template: Path | None, options: LabelOptions, for_images: bool
+) -> None:
+    """Label the samples of a features file."""
+    from grande_gnn.internal.files import check_output_file
+    from grande_gnn.labelling import write_template
+    from grande_gnn.labelling.samples_file import label_file, suggest_for_file
+
+    if for_images:
+        raise click.UsageError(
+            "--dry-run, --reuse and --review need a folder of images: leave them out, and open the results with grande "
+            f"review; got {file}"
+        )
+    if template is not None:
+        check_output_file(template, options.overwrite)
+        write_template(template, suggest_for_file(file, options), overwrite=options.overwrite)
+        click.echo(TEMPLATE_WRITTEN.format(template))
+        return
+    output = _needed(output)
+    with ProgressMessages() as progress:
+        result = label_file(file, output, options, progress)
+    report_result(result, output)
+
+
+def _needed(output: Path | None) -> Path:
+    if output is None:
+        raise click.UsageError("the results need a place: -o FOLDER; got none")
+    return output
 
 
 def _check_review(reuse: Path | None) -> None:

@@ -1,0 +1,112 @@
+"""Samples of any kind from a features file: texts, sounds, spectra, cells, or images whose features somebody extracted.
+
+A features file (``.npz``) holds ``features``, optionally ``files`` (a name for each sample) and ``labels``
+(:mod:`grande_gnn.internal.features_file`). Labels may come from a CSV instead, whose first column then names samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images.labels_csv import read_label_csv
+from grande_gnn.images.problems import Problem
+from grande_gnn.internal.features_file import FeaturesFile, load_features
+from grande_gnn.internal.validation import as_label_array, is_unlabelled
+from grande_gnn.labelling.folder import check_destination
+from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.run import Progress, label_features
+from grande_gnn.labelling.suggest import DEFAULT_STRATEGY, suggest
+
+__all__ = ["label_file", "suggest_for_file"]
+
+
+def label_file(
+    file: str | Path,
+    out: str | Path | None = None,
+    options: LabelOptions = DEFAULT,
+    progress: Progress | None = None,
+) -> Labelling:
+    """Label the samples of a features file, of which some have a label in the file or in ``options.labels``.
+
+    Parameters
+    ----------
+    file : the ``.npz`` file.
+    out : folder for the results, as :meth:`Labelling.save` writes it; None: nothing is written.
+    options : those about the extraction of features do not matter.
+    progress : called with each :class:`~grande_gnn.labelling.run.Step`.
+    """
+    path = Path(file)
+    _refuse_copies(options)
+    if out is not None:
+        check_destination(
+            Path(out), [], options.named_places | {"features": path}, overwrite=options.overwrite
+        )
+    content = load_features(path)
+    labels, problems = _labels_of(path, content, options)
+    root = _folder_of_images(path, content.files.tolist())
+    if options.export is not None and root is None:
+        raise InvalidInputError(
+            f"an export names image files, and the samples of {path.name} are none in its folder: leave --export out, the "
+            f"labels are in predictions.csv; got {options.export!r}"
+        )
+    if is_unlabelled(as_label_array(labels)).all():
+        raise InvalidInputError(
+            f"none of the {len(content.features)} samples is labelled: `grande label {path} --template labels.csv` writes "
+            f"a file to fill in, which --labels takes; got no label in {path.name}"
+        )
+    result = label_features(
+        content.features, labels, files=content.files.tolist(), options=replace(options, export=None),
+        progress=progress,
+    )  # fmt: skip
+    result = replace(result, root=root, problems=problems)
+    if out is not None:
+        result.save(out, overwrite=options.overwrite, export=options.export)
+    return result
+
+
+def suggest_for_file(
+    file: str | Path, options: LabelOptions = DEFAULT, strategy: str = DEFAULT_STRATEGY
+) -> dict[str, str]:
+    """All samples with their labels, in the order in which they are worth labelling, as
+    :func:`~grande_gnn.labelling.suggest.suggest_labels` does for images.
+    """
+    path = Path(file)
+    content = load_features(path)
+    labels, _ = _labels_of(path, content, options)
+    unknown = is_unlabelled(as_label_array(labels))
+    order = suggest(content.features, strategy=strategy, labels=labels, random_state=options.seed)
+    names = content.files.tolist()
+    return {names[i]: "" for i in order} | {
+        names[i]: str(labels[i]) for i in np.flatnonzero(~unknown).tolist()
+    }
+
+
+def _labels_of(path: Path, content: FeaturesFile, options: LabelOptions) -> tuple[Any, list[Problem]]:
+    """The labels of the CSV, or else those of the file."""
+    if options.labels is not None:
+        return read_label_csv(Path(options.labels), path.parent, content.files.tolist())
+    if content.labels is None:
+        return [""] * len(content.features), []
+    return content.labels, []
+
+
+def _folder_of_images(path: Path, files: list[str]) -> Path | None:
+    """The folder of the features file if the samples are files in it, which the review page can then show."""
+    try:
+        return path.parent if all((path.parent / name).is_file() for name in files[:10]) else None
+    except (OSError, ValueError):  # names that no file can have
+        return None
+
+
+def _refuse_copies(options: LabelOptions) -> None:
+    if options.copy_to is not None:
+        raise InvalidInputError(
+            "samples of a features file cannot be copied into class folders: leave --copy-to out, or label the folder of "
+            f"images; got {options.copy_to}"
+        )

@@ -1,0 +1,109 @@
+"""Any kind of data, by its features."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from grande_gnn.errors import InvalidInputError, OutputExistsError
+from grande_gnn.labelling import Labelling, LabelOptions, label_features
+from grande_gnn.labelling.samples_file import label_file, suggest_for_file
+
+FIXED = LabelOptions(model="sgc", graph="knn", n_neighbors=8, normalize="none", sigma=0.2, device="cpu")
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """Three groups of 20 samples with names, three labels each."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = (rng.normal(size=(60, 5)) * 0.3 + 3 * np.eye(3, 5)[y]).astype(np.float32)
+    names = np.array([f"text {i}" for i in range(60)])
+    few = np.where(np.arange(60) < 9, np.array(["ant", "bee", "cat"])[y], "")
+    path = tmp_path / "samples.npz"
+    np.savez(path, features=X, files=names, labels=few)
+    return path, X, names, few, np.array(["ant", "bee", "cat"])[y]
+
+
+def test_labels_of_the_file_are_spread(samples, tmp_path):
+    path, X, names, few, truth = samples
+    result = label_file(path, tmp_path / "out", FIXED)
+    same = label_features(X, few, files=names.tolist(), options=FIXED)
+    assert result.labels == same.labels == truth.tolist()
+    np.testing.assert_array_equal(result.confidence, same.confidence)
+    assert Labelling.load(tmp_path / "out").files == names.tolist()
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert result.root is None
+
+
+def test_labels_of_a_csv_replace_those_of_the_file(samples, tmp_path):
+    path, _, names, _, truth = samples
+    table = tmp_path / "labels.csv"
+    with table.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["file", "label"])
+        rows.writerows((name, "x" + label) for name, label in zip(names[:12], truth[:12], strict=True))
+        rows.writerow(["nothing", "x"])
+    result = label_file(path, None, LabelOptions(**{**vars(FIXED), "labels": table}))
+    assert set(result.labels) == {"xant", "xbee", "xcat"}
+    assert [problem.file for problem in result.problems] == ["nothing"]
+
+
+def test_numbers_are_labels_too_and_minus_one_is_none(samples, tmp_path):
+    _, X, _, _, _ = samples
+    path = tmp_path / "numbers.npz"
+    np.savez(path, features=X, labels=np.where(np.arange(60) < 9, np.arange(60) % 3, -1))
+    result = label_file(path, None, FIXED)
+    assert result.labels == [str(i % 3) for i in range(60)]
+    assert result.files[:3] == ["0", "1", "2"]
+
+
+def test_files_that_are_there_can_be_shown(samples, tmp_path):
+    path, *_ = samples
+    for i in range(60):
+        (tmp_path / f"text {i}").write_text("x")
+    assert label_file(path, None, FIXED).root == tmp_path
+
+
+def test_an_export_is_written_if_the_samples_are_files(samples, tmp_path):
+    path, *_ = samples
+    options = LabelOptions(**{**vars(FIXED), "export": "label-studio"})
+    with pytest.raises(InvalidInputError, match=r"leave --export out.*got 'label-studio'"):
+        label_file(path, tmp_path / "out", options)
+    for i in range(60):
+        (tmp_path / f"text {i}").write_text("x")
+    label_file(path, tmp_path / "out", options)
+    exported = [p for p in (tmp_path / "out").rglob("*.json") if "studio" in p.name]
+    assert exported
+    assert len(json.loads(exported[0].read_text("utf-8"))) == 60
+
+
+def test_suggestions_come_first_and_labels_are_kept(samples):
+    path, _, names, few, _ = samples
+    order = suggest_for_file(path)
+    assert sorted(order) == sorted(names.tolist())
+    labelled = {name: label for name, label in zip(names, few, strict=True) if label}
+    assert list(order.items())[-9:] == list(labelled.items())
+    assert not any(list(order.values())[:-9])
+
+
+def test_without_labels_it_says_how_to_get_some(samples, tmp_path):
+    _, X, *_ = samples
+    path = tmp_path / "bare.npz"
+    np.savez(path, features=X)
+    with pytest.raises(
+        InvalidInputError, match=r"none of the 60 samples is labelled: .*--template labels.csv"
+    ):
+        label_file(path, None, FIXED)
+    assert len(suggest_for_file(path)) == 60
+
+
+def test_refuses_before_the_work(samples, tmp_path):
+    path, *_ = samples
+    with pytest.raises(InvalidInputError, match="cannot be copied into class folders"):
+        label_file(path, None, LabelOptions(copy_to=tmp_path / "copies"))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "predictions.csv").write_text("x")
+    with pytest.raises(OutputExistsError):
+        label_file(path, tmp_path / "out", FIXED)

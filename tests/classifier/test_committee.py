@@ -6,7 +6,7 @@ from scipy.special import softmax
 
 from grande_gnn import GrandeClassifier
 from grande_gnn.classifier import committee as module
-from grande_gnn.classifier.committee import Committee, for_many_classes, train_alone, train_committee
+from grande_gnn.classifier.committee import Committee, choose, for_many_classes, train_alone, train_committee
 from grande_gnn.classifier.graph_free import GraphFree
 from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
 from grande_gnn.classifier.new_samples import attach
@@ -101,6 +101,14 @@ def test_a_sample_is_reached_if_any_member_reaches_it(three_blobs, candidates):
     np.testing.assert_array_equal(
         committee.reached, problem.graph.reached_from(codes >= 0) | pieces.reached_from(codes >= 0)
     )
+
+
+def test_choosing_gives_the_first_member_and_its_held_out_answers(three_blobs, preparation):
+    _, _, codes = three_blobs
+    selection = choose(preparation, codes, Choice("auto", 9, "l2", 0.3))
+    assert selection.choice == Choice("dgcg", 9, "l2", 0.3)
+    assert selection.held_out.rows.tolist() == list(range(30))
+    assert "a committee of 3 graphs (dgcg 9, reciprocal 9, knn 9)" in selection.note
 
 
 @pytest.mark.parametrize(

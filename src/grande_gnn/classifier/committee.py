@@ -22,13 +22,14 @@ from grande_gnn.classifier.held_out import HeldOut
 from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
 from grande_gnn.classifier.member import Member
 from grande_gnn.classifier.new_samples import attach
-from grande_gnn.classifier.preparation import Choice
+from grande_gnn.classifier.preparation import Choice, Preparation
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.classifier.tuning import members_for
 from grande_gnn.classifier.votes import SHORTER, Votes, take_votes
 from grande_gnn.engine import Settings
 from grande_gnn.graph import Neighbors
 
-__all__ = ["Committee", "Selection", "for_many_classes", "train_alone", "train_committee"]
+__all__ = ["Committee", "Selection", "choose", "for_many_classes", "train_alone", "train_committee"]
 
 logger = logging.getLogger(__name__)
 
@@ -151,6 +152,14 @@ def train_committee(
     if linear is not None:
         parts.append(linear.weight * linear.probabilities(problems[0].inputs))
     return Committee(tuple(members), linear), np.sum(parts, axis=0), votes.halves
+
+
+def choose(preparation: Preparation, codes: Codes, wanted: Choice) -> Selection:
+    """What the open fields of ``wanted`` become: the committee is trained, and its first member's settings are given."""
+    choices = members_for(wanted, len(codes), preparation.n_classes)
+    preparation.expect(choices)
+    committee, _, halves = train_committee([(c, preparation.problem(c)) for c in choices], codes)
+    return Selection.of(committee, halves)
 
 
 def for_many_classes(problem: LearningProblem) -> LearningProblem:

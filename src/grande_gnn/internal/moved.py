@@ -20,7 +20,12 @@ MOVED_MODULES: dict[str, tuple[str, ...]] = {
     "files": ("internal.files", "internal.features_file", "graph.graph_files"),
     "precision": ("internal.device",),
     "ray_cluster": ("internal.cluster",),
-    "selection": ("classifier.tuning", "classifier.held_out", "classifier.preparation"),
+    "selection": (
+        "classifier.tuning",
+        "classifier.committee",
+        "classifier.held_out",
+        "classifier.preparation",
+    ),
     "inductive": ("classifier.new_samples",),
     "persistence": ("classifier.saving",),
     "normalization": ("classifier.normalizer",),

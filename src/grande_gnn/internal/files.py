@@ -13,7 +13,15 @@ from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, O
 from grande_gnn.internal.abandoned import is_unfinished, remove_abandoned, temporary_file, temporary_folder
 from grande_gnn.internal.swap import discard, new_entries, recover, swap_in
 
-__all__ = ["check_output", "check_output_file", "is_unfinished", "naming", "write_atomically", "write_folder"]
+__all__ = [
+    "check_output",
+    "check_output_file",
+    "is_kept",
+    "is_unfinished",
+    "naming",
+    "write_atomically",
+    "write_folder",
+]
 
 
 @contextmanager
@@ -23,6 +31,9 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except InvalidInputError as error:
         raise FileFormatError(f"{path}: {error}") from None
+
+
+_KEPT = "grande-kept-"
 
 
 def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -127,9 +138,14 @@ def write_folder(
             discard(part)
 
 
+def is_kept(entry: Path) -> bool:
+    """Whether this is a folder with results that :func:`write_folder` could not move into place."""
+    return entry.name.startswith(_KEPT)
+
+
 def _kept(part: Path) -> Path:
     """Move the new entries out of the temporary folder, which the next run would delete."""
-    kept = part.with_name(f"grande-kept-{part.name[8:16]}")
+    kept = part.with_name(f"{_KEPT}{part.name[8:16]}")
     try:
         return new_entries(part).rename(kept)
     except OSError:

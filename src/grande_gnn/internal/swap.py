@@ -57,7 +57,8 @@ def swap_in(part: Path, whole: Path, entries: Sequence[str], overwrite: bool) ->
             with suppress(OSError):  # then the journal stays, and the next process tries again
                 _undo(part, whole)
             raise
-        _sync_one(part)
+        with suppress(OSError):  # the step is complete; at worst a crash of the machine now undoes it
+            _sync_one(part)
 
 
 def recover(whole: Path) -> None:

@@ -22,7 +22,7 @@ from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
 from grande_gnn.images import Problem, read_thumbnail, write_problems
 from grande_gnn.internal.csv_file import read_csv
-from grande_gnn.internal.files import check_output, is_unfinished, write_folder
+from grande_gnn.internal.files import check_output, is_kept, is_unfinished, write_folder
 from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
@@ -120,7 +120,8 @@ def check_destination(
     recover(whole)
     entries = list(whole.iterdir()) if whole.is_dir() else []
     is_free = whole.is_dir() and all(
-        is_unfinished(entry) or ("store" in named and _holds(entry, named["store"])) for entry in entries
+        is_unfinished(entry) or is_kept(entry) or ("store" in named and _holds(entry, named["store"]))
+        for entry in entries
     )
     if not is_free:
         check_output(whole, overwrite)

@@ -298,6 +298,7 @@ REGISTRY_OF = {
     "a degree": ("engine/degrees.py", "register_degree"),
     "a model": ("engine/models.py", "register_model"),
     "a section": ("report/sections/section.py", "register_section"),
+    "an export": ("labelling/exports/export.py", "register_export"),
     "a strategy": ("labelling/strategies/strategy.py", "register_strategy"),
     "a baseline": ("baselines/systems.py", "register_system"),
     "an extractor": ("images/networks/registry.py", "EXTRACTORS"),

@@ -54,7 +54,18 @@ FAST = ("--extractor", "pixels", "--workers", 0, "--device", "cpu", "--model", "
 
 def test_every_readable_image_gets_its_colour(photos, run, tmp_path):
     out = tmp_path / "out"
-    said = run(photos, "-o", out, *FAST, "--export", "label-studio", "--copy-to", tmp_path / "sorted")
+    said = run(
+        photos,
+        "-o",
+        out,
+        *FAST,
+        "--export",
+        "label-studio",
+        "--export",
+        "csv",
+        "--copy-to",
+        tmp_path / "sorted",
+    )
     rows = rows_of(out / "predictions.csv")
     assert list(rows[0]) == ["file", "label", "confidence", "runner_up", "margin", "given_label", "flags",
                              "unfamiliar", "copy_of"]  # fmt: skip
@@ -69,6 +80,7 @@ def test_every_readable_image_gets_its_colour(photos, run, tmp_path):
     assert (out / "report.html").stat().st_size > 10_000
     tasks = json.loads((out / "label-studio.json").read_text())
     assert len(tasks) == 36
+    assert [row["label"] for row in rows_of(out / "grande-labels.csv")] == [row["label"] for row in rows]
     assert tasks[0]["predictions"][0]["result"][0]["value"]["choices"] == [rows[0]["label"]]
     assert len(list((tmp_path / "sorted").glob("*/*.png"))) == 36
 
@@ -121,7 +133,7 @@ def test_files_of_the_user_beside_a_result_stay(photos, run, tmp_path):
     assert "warm" in (out / "mine.csv").read_text(encoding="utf-8")
     assert list((out / "store").glob("*.sqlite"))
     assert sorted(os.listdir(out)) == [
-        "mine.csv", "model", "predictions.csv", "problems.csv", "report.html", "settings.json", "store",
+        "classes.json", "mine.csv", "model", "predictions.csv", "problems.csv", "report.html", "settings.json", "store",
     ]  # fmt: skip
     assert not (out / "model" / "old").exists()
 

@@ -41,7 +41,8 @@ def test_two_sources_of_one_graph_are_refused():
 
 def test_an_unknown_export_is_refused():
     assert LabelOptions(export="label-studio").export == "label-studio"
-    with pytest.raises(InvalidInputError, match="export must be one of label-studio; got 'xml'"):
+    assert LabelOptions(export=("coco", "csv")).export == ("coco", "csv")
+    with pytest.raises(InvalidInputError, match=r"export must be one of csv, .*; got 'xml'"):
         LabelOptions(export="xml")
 
 

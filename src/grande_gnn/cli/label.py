@@ -58,7 +58,9 @@ TEMPLATE_WRITTEN = (
     "--coverage", type=float, metavar="SHARE",
     help="Add sets of labels that hold the right one with this probability, for example 0.9.",
 )  # fmt: skip
-@click.option("--export", type=ChoiceOf(lambda: EXPORTS), help="Also write the labels for another tool.")
+@click.option(
+    "--export", multiple=True, type=ChoiceOf(lambda: EXPORTS), help="Also write the labels for another tool."
+)
 @click.option("--copy-to", type=PATH, help="Also copy the images into class folders here.")
 @click.option("--workers", type=click.IntRange(min=0), help="Processes that decode images.")
 @click.option("--store", type=PATH, help="Folder of the feature store.")

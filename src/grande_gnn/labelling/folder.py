@@ -5,6 +5,7 @@ settings.json      what was used, the calibration and the accuracy estimate
 problems.csv       files that could not be used
 report.html        everything on one page
 model/             the fitted classifier, for new images and corrections
+classes.json       the number of each class, once something was exported
 label-studio.json  and other exports, on request
 """
 
@@ -24,9 +25,9 @@ from grande_gnn.images import Problem, read_thumbnail, write_problems
 from grande_gnn.internal.csv_file import read_csv
 from grande_gnn.internal.files import check_output, is_kept, is_unfinished, write_folder
 from grande_gnn.internal.swap import recover
-from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
-from grande_gnn.labelling.exports import EXPORTS, check_copies
+from grande_gnn.labelling.exports import EXPORTS, check_copies, export_names
+from grande_gnn.labelling.exports.among_results import earlier_exports, export_entries, write_exports
 from grande_gnn.labelling.label_sets import LabelSets
 from grande_gnn.labelling.result import Labelling, read_predictions, write_predictions
 from grande_gnn.labelling.settings_file import read_settings
@@ -40,6 +41,9 @@ __all__ = [
     "save_labelling",
     "write_labelling",
 ]
+
+Names = str | Sequence[str] | None
+"""One name, several, or none."""
 
 Writer = Callable[[Labelling, Path, Path], object]
 """Writes an entry: from the labelling to a path, with the folder in which the entry will lie in the end."""
@@ -86,12 +90,12 @@ ENTRIES: dict[str, Writer] = {
     "model": _write_model,
     "report.html": _write_report,
 }
-"""Every result consists of these, the first marking it as complete. Together with the exports they are all that is ever
-replaced or deleted in the folder."""
+"""Every result consists of these, the first marking it as complete. Together with the exports that are written now, or were
+by the run before, they are all that is ever replaced or deleted in the folder."""
 
 
 def _all_entries() -> list[str]:
-    return [*ENTRIES, *(file for file, _ in EXPORTS.values())]
+    return [*ENTRIES, *export_entries([*EXPORTS])]
 
 
 def check_destination(
@@ -148,7 +152,7 @@ def _holds(folder: Path, place: Path) -> bool:
 
 
 def save_labelling(
-    labelling: Labelling, folder: Path, *, overwrite: bool = False, export: str | None = None
+    labelling: Labelling, folder: Path, *, overwrite: bool = False, export: Names = None
 ) -> None:
     """Check the folder, then write the labelling into it."""
     sources = [] if labelling.root is None else [labelling.root]
@@ -157,18 +161,20 @@ def save_labelling(
 
 
 def write_labelling(
-    labelling: Labelling, folder: Path, *, overwrite: bool = False, export: str | None = None
+    labelling: Labelling, folder: Path, *, overwrite: bool = False, export: Names = None
 ) -> None:
     """Write every entry into ``folder``, which was checked before: all of them, or nothing."""
+    names = export_names(export)
+    others = {key: value for key, value in labelling.settings.items() if key != "exports"}
+    marked = replace(labelling, settings=others | ({"exports": list(names)} if names else {}))
 
     def fill(part: Path) -> None:
         for name, write in ENTRIES.items():
-            write(labelling, part / name, folder)
-        if export is not None:
-            file, write_export = EXPORTS[check_choice(export, EXPORTS, name="export")]
-            write_export(part / file, labelling)
+            write(marked, part / name, folder)
+        write_exports(part, labelling, folder, names)
 
-    write_folder(folder, fill, _all_entries(), overwrite=overwrite, keep_unmoved=True)
+    entries = [*ENTRIES, *export_entries([*dict.fromkeys([*names, *earlier_exports(folder)])])]
+    write_folder(folder, fill, entries, overwrite=overwrite, keep_unmoved=True)
 
 
 def read_calibration(settings: Mapping[str, Any]) -> Calibration:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,7 @@ from grande_gnn.classifier.tuning import PAPER
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 from grande_gnn.graph.graph_files import load_graph, load_lists
-from grande_gnn.internal.validation import check_choice
-from grande_gnn.labelling.exports import EXPORTS
+from grande_gnn.labelling.exports import export_names
 from grande_gnn.labelling.label_sets import check_coverage
 
 __all__ = ["DEFAULT", "LabelOptions"]
@@ -54,8 +54,8 @@ class LabelOptions:
     """Ranked lists (``.npz``) of the images in the order of their paths, instead of a search for neighbors."""
     coverage: float | None = None
     """The probability with which a set of labels for each image shall hold the right one; None: no sets are made."""
-    export: str | None = None
-    """A further format to write: a name of :data:`~grande_gnn.labelling.exports.EXPORTS`."""
+    export: str | Sequence[str] | None = None
+    """Further formats to write: a name of :data:`~grande_gnn.labelling.exports.EXPORTS`, or several."""
     copy_to: Place | None = None
     """A new folder into which the images are copied, into one subfolder per label."""
     workers: int | None = None
@@ -78,8 +78,7 @@ class LabelOptions:
                 )
         if self.coverage is not None:
             check_coverage(self.coverage)
-        if self.export is not None:
-            check_choice(self.export, EXPORTS, name="export")
+        export_names(self.export)
         if self.graph_file is not None and self.lists_file is not None:
             raise InvalidInputError(
                 "a graph file leaves nothing for a file of ranked lists to do: give one of the two; "

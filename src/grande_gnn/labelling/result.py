@@ -155,11 +155,13 @@ class Labelling:
             lines.append(f"{n_flagged} images are flagged; see the report.")
         return "\n".join(lines)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False, export: str | None = None) -> None:
+    def save(
+        self, folder: str | Path, *, overwrite: bool = False, export: str | Sequence[str] | None = None
+    ) -> None:
         """Write ``folder`` as ``grande label`` does: predictions, report, problems, settings and the model.
 
         The folder is written whole or not at all. An earlier result is replaced only if ``overwrite``; other
-        files in it stay. ``export`` names a further format of :data:`~grande_gnn.labelling.exports.EXPORTS`.
+        files in it stay. ``export`` names further formats of :data:`~grande_gnn.labelling.exports.EXPORTS`: one or several.
         """
         from grande_gnn.labelling.folder import save_labelling
 

@@ -245,7 +245,7 @@ def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None
                 "results are written with their model, and a degree function cannot be saved: register it with "
                 f"register_degree, or name no folder; got {options.degree}"
             )
-    elif options.export is not None:
+    elif options.export:
         raise InvalidInputError(
             f"an export is written among the results: name a folder for them; got {options.export!r} and no folder"
         )

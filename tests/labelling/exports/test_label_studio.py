@@ -1,4 +1,4 @@
-"""What is handed on names every image once and loses none."""
+"""Tasks name every image and keep given labels apart from predictions."""
 
 import json
 import os
@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grande_gnn.errors import InvalidInputError, OutputExistsError
-from grande_gnn.labelling.exports import copy_to_class_folders, folder_name, write_label_studio
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.labelling.exports.label_studio import write_label_studio
 from grande_gnn.labelling.result import Labelling
 
 
@@ -24,33 +24,10 @@ def images(root, files):
         (root / file).write_text(file, encoding="utf-8", errors="surrogateescape")
 
 
-def test_names_that_collide_are_numbered(tmp_path):
-    files = ["a/b.jpg", "a_b.jpg", "A_B.jpg", "c.jpg"]
-    images(tmp_path / "photos", files)
-    result = labelling(files, ["cat", "cat", "cat", "dog"])
-    assert copy_to_class_folders(tmp_path / "out", result, tmp_path / "photos") == 4
-    copies = {path.name: path.read_text() for path in (tmp_path / "out").rglob("*.jpg")}
-    assert copies == {"a_b.jpg": "a/b.jpg", "a_b_2.jpg": "a_b.jpg", "A_B_3.jpg": "A_B.jpg", "c.jpg": "c.jpg"}
-
-
-def test_a_folder_with_files_is_refused(tmp_path):
-    images(tmp_path / "photos", ["a.jpg"])
-    with pytest.raises(OutputExistsError, match="new or empty"):
-        copy_to_class_folders(tmp_path / "photos", labelling(["a.jpg"], ["cat"]), tmp_path / "photos")
-
-
-@pytest.mark.parametrize("label", ["../../etc", "a/b", ".hidden", 'x:"y"?', ""])
-def test_a_label_never_leaves_the_folder(label):
-    name = folder_name(label)
-    assert "/" not in name
-    assert name not in ("", ".", "..")
-    assert not name.startswith(".")
-
-
 def test_label_studio_takes_the_folder_of_the_labelling(tmp_path):
     images(tmp_path, ["a.jpg"])
     result = labelling(["a.jpg"], ["cat"])
-    with pytest.raises(InvalidInputError, match="give their folder as root; got none"):
+    with pytest.raises(InvalidInputError, match="or give their folder as root; got none"):
         write_label_studio(tmp_path / "tasks.json", result)
     write_label_studio(tmp_path / "tasks.json", replace(result, root=tmp_path))
     (task,) = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
@@ -64,3 +41,12 @@ def test_label_studio_names_a_file_that_is_not_utf_8(tmp_path):
     (task,) = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
     assert task["data"]["image"].endswith("caf%E9%201.jpg")
     assert task["predictions"][0]["score"] == 0.5
+
+
+def test_given_labels_are_annotations_and_no_label_is_no_prediction(hostile, tmp_path):
+    write_label_studio(tmp_path / "tasks.json", hostile)
+    tasks = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
+    assert [task["data"]["file"] for task in tasks] == hostile.files
+    assert ["annotations" in task for task in tasks] == [True, True, *[False] * 6]
+    assert ["predictions" in task for task in tasks] == [bool(label) for label in hostile.labels]
+    assert tasks[2]["predictions"][0]["result"][0]["value"] == {"choices": ["../etc"]}

@@ -1,0 +1,63 @@
+"""Copies of the images in class folders, which torchvision and others read as an ``ImageFolder``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grande_gnn.errors import OutputExistsError
+from grande_gnn.labelling.exports.export import ClassIds, Export, images_folder
+
+if TYPE_CHECKING:
+    from grande_gnn.labelling.result import Labelling
+
+__all__ = ["IMAGE_FOLDER", "check_copies", "copy_to_class_folders", "folder_name"]
+
+
+def check_copies(folder: str | Path) -> Path:
+    """Refuse a folder for the copies that has files already."""
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise OutputExistsError(
+            f"the folder for the copies must be new or empty: name another; got {target}, which has files"
+        )
+    return target
+
+
+def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
+    """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused.
+
+    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number.
+    """
+    target = check_copies(folder)
+    taken: set[str] = set()
+    for file, label in zip(result.files, result.labels, strict=True):
+        name = Path(file.replace("/", "_"))
+        place, number = target / folder_name(label) / name, 1
+        while str(place).casefold() in taken:
+            number += 1
+            place = place.with_name(f"{name.stem}_{number}{name.suffix}")
+        taken.add(str(place).casefold())
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / file, place)
+    return len(result.files)
+
+
+def folder_name(label: str) -> str:
+    """A label as the name of a folder: no separators, no leading dot.
+
+    >>> folder_name("../a/b")
+    '_.._a_b'
+    """
+    name = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", label).strip() or "_"
+    return f"_{name}" if name.startswith(".") else name
+
+
+def _write(place: Path, labelling: Labelling, ids: ClassIds) -> None:
+    copy_to_class_folders(place, labelling, images_folder(labelling, "an image folder"))
+
+
+IMAGE_FOLDER = Export("image-folder", "image-folder", "Copies of the images in class folders.", _write)
+"""A folder with one subfolder per label."""

@@ -1,0 +1,43 @@
+"""Copies in class folders: every image once, and no label leads out of the folder."""
+
+import numpy as np
+import pytest
+
+from grande_gnn.errors import OutputExistsError
+from grande_gnn.labelling.exports.class_folders import copy_to_class_folders, folder_name
+from grande_gnn.labelling.result import Labelling
+
+
+def labelling(files, labels):
+    n = len(files)
+    nothing = np.zeros(n, dtype=bool)
+    return Labelling(files, labels, np.full(n, 0.5), [""] * n, np.zeros(n), [""] * n, nothing, nothing)
+
+
+def images(root, files):
+    for file in files:
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(file, encoding="utf-8", errors="surrogateescape")
+
+
+def test_names_that_collide_are_numbered(tmp_path):
+    files = ["a/b.jpg", "a_b.jpg", "A_B.jpg", "c.jpg"]
+    images(tmp_path / "photos", files)
+    result = labelling(files, ["cat", "cat", "cat", "dog"])
+    assert copy_to_class_folders(tmp_path / "out", result, tmp_path / "photos") == 4
+    copies = {path.name: path.read_text() for path in (tmp_path / "out").rglob("*.jpg")}
+    assert copies == {"a_b.jpg": "a/b.jpg", "a_b_2.jpg": "a_b.jpg", "A_B_3.jpg": "A_B.jpg", "c.jpg": "c.jpg"}
+
+
+def test_a_folder_with_files_is_refused(tmp_path):
+    images(tmp_path / "photos", ["a.jpg"])
+    with pytest.raises(OutputExistsError, match="new or empty"):
+        copy_to_class_folders(tmp_path / "photos", labelling(["a.jpg"], ["cat"]), tmp_path / "photos")
+
+
+@pytest.mark.parametrize("label", ["../../etc", "a/b", ".hidden", 'x:"y"?', ""])
+def test_a_label_never_leaves_the_folder(label):
+    name = folder_name(label)
+    assert "/" not in name
+    assert name not in ("", ".", "..")
+    assert not name.startswith(".")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grande_gnn.errors import MissingDependencyError
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
-from grande_gnn.labelling.run import Progress
+from grande_gnn.labelling.run import Progress, Step
 
 __all__ = ["check_dependencies", "review_labels"]
 
@@ -50,4 +50,6 @@ def review_labels(
     serve(session, port=port, open_browser=open_browser, tell=tell)
     last = max((decision.id for decision in session.journal.decisions), default=0)
     if session.written < last:
+        if progress is not None:
+            progress(Step("write", message="Training with all decisions and writing the results…"))
         write_reviewed(session)

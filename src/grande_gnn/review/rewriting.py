@@ -12,6 +12,9 @@ from grande_gnn.review.session import MARK, Session
 
 __all__ = ["reviewed_labelling", "write_reviewed"]
 
+PATIENCE = 300.0
+"""Seconds to wait for the training in the background before the files are written without it."""
+
 
 def reviewed_labelling(session: Session) -> Labelling:
     """The labelling with all decisions, trained in full, and where each label comes from."""
@@ -51,8 +54,10 @@ def _untrained(full: Labelling, labels: dict[str, str]) -> Labelling:
 
 def write_reviewed(session: Session, export: str | None = None) -> Labelling:
     """Rewrite predictions, report, problems, settings and model of the session's folder: all of them, or nothing."""
-    result = reviewed_labelling(session)
-    result.save(session.folder, overwrite=True, export=export)
+    with session.writing:
+        session.retraining.wait(PATIENCE)  # what it is about to find need not be trained twice
+        result = reviewed_labelling(session)
+        result.save(session.folder, overwrite=True, export=export)
     with session.lock:
         session.written = int(str(result.settings[MARK]))
         session.version += 1

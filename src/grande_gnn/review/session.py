@@ -57,6 +57,8 @@ class Session:
         """The number of the last decision that the files of the folder include."""
         self.answered_at = time.monotonic()
         self.lock = threading.RLock()
+        self.writing = threading.Lock()
+        """Held while the files of the folder are rewritten."""
         self._first = sorted({label for label in labelling.given if label}, key=natural_key)
         self._quick: QuickAnswer | None = None
         self._worker = ThreadPoolExecutor(1, "grande-basis")

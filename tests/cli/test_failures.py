@@ -18,6 +18,7 @@ REFUSED = {
     "kind": (NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"), "a file where a folder should be"),
     "processes": (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "temporarily unavailable"),
     "memory": (MemoryError(), "memory is not enough.*got no more from the system"),
+    "torch": (RuntimeError("DefaultCPUAllocator: can't allocate memory: 5 bytes\nmore"), "is not enough.*5 bytes$"),
     "name": (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"), "rename or convert it; got"),
     "codec": (LookupError("unknown encoding: cp437"), "install a complete one; got unknown encoding"),
     "threads": (RuntimeError("can't start new thread"), "fewer --workers; got can't start new thread"),

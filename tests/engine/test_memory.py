@@ -10,7 +10,14 @@ import pytest
 import torch
 
 from grande_gnn.engine import Settings
-from grande_gnn.engine.memory import Sizes, available_memory, bytes_left, predicted_bytes, replicas_that_fit
+from grande_gnn.engine.memory import (
+    Sizes,
+    address_space_left,
+    available_memory,
+    bytes_left,
+    predicted_bytes,
+    replicas_that_fit,
+)
 from grande_gnn.errors import NotEnoughMemoryError
 
 SIZES = Sizes(n=1000, d=200, c=10, hidden=64, n_edges=20_000, hops=10, replicas=50, repetitions=5)
@@ -55,6 +62,19 @@ def test_free_memory_is_the_systems_or_the_containers_whichever_is_less(monkeypa
     monkeypatch.setattr("grande_gnn.engine.memory.bytes_left", lambda: 2**62)
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert total / 1000 < available_memory(CPU) <= total
+
+
+def test_a_limit_of_the_address_space_counts(monkeypatch, tmp_path):
+    resource = pytest.importorskip("resource")
+    (tmp_path / "statm").write_text("3 2 1 0 0 0 0\n")
+    page = os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (10 * page, resource.RLIM_INFINITY))
+    assert address_space_left(tmp_path / "statm") == 7 * page
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (2 * page, resource.RLIM_INFINITY))
+    assert address_space_left(tmp_path / "statm") == 0
+    assert available_memory(CPU) == 0
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY,) * 2)
+    assert address_space_left(tmp_path / "statm") > 2**60
 
 
 def test_without_a_limit_a_fifth_of_the_free_memory_is_left(monkeypatch):

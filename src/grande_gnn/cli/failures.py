@@ -59,8 +59,8 @@ def _sentence(error: Exception) -> str | None:
             "a file or folder could not be used (full disk, no permission, a file where a folder should be?): "
             f"check it and run the command again; got {error}"
         )
-    if isinstance(error, MemoryError):
-        reason = str(error) or "no more from the system"
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # torch raises RuntimeError
+        reason = str(error).splitlines()[0] if str(error) else "no more from the system"
         return f"the memory is not enough: use fewer images, features or --workers; got {reason}"
     if isinstance(error, UnicodeError):
         return f"a name or text is not in the expected encoding: rename or convert it; got {error}"

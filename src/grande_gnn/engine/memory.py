@@ -16,7 +16,14 @@ from grande_gnn.engine.cpu.transform import LONGEST_RUN
 from grande_gnn.engine.replica import Settings
 from grande_gnn.errors import NotEnoughMemoryError
 
-__all__ = ["Sizes", "available_memory", "bytes_left", "predicted_bytes", "replicas_that_fit"]
+__all__ = [
+    "Sizes",
+    "address_space_left",
+    "available_memory",
+    "bytes_left",
+    "predicted_bytes",
+    "replicas_that_fit",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +104,7 @@ def available_memory(device: torch.device) -> int:
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             line = next(line for line in file if line.startswith("MemAvailable"))
-        return min(int(line.split()[1]) * 1024, bytes_left())
+        return min(int(line.split()[1]) * 1024, bytes_left(), address_space_left())
     except (OSError, StopIteration):  # not Linux
         return _half_of_all_memory()
 
@@ -123,6 +130,19 @@ def bytes_left(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/pr
                 top, group = root / kinds, root / kinds / path.lstrip("/")
                 left += [_left(folder) for folder in (group, *group.parents) if folder.is_relative_to(top)]
     return max(0, min(left))
+
+
+def address_space_left(status: Path = Path("/proc/self/statm")) -> int:
+    """What a limit of this process's address space (``ulimit -v``) leaves; a very large number if there is none.
+
+    Mapped libraries count too, so it is less than the limit minus the memory in use.
+    """
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(0, limit - int(status.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _left(group: Path) -> int:

@@ -33,6 +33,7 @@ from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
 from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.needs import check_label_memory
 from grande_gnn.labelling.old_signature import accepts_old_signature
 from grande_gnn.labelling.result import Labelling
 
@@ -187,6 +188,7 @@ def extract_images(
     tell = progress or _silent
     found = _find(images, options, tell)
     extractor = load_extractor(options.extractor or default_extractor(), options.weights)
+    check_label_memory(len(found), extractor.n_features())
     extraction = extract_features(
         found, extractor, store=options.store, device=options.device, workers=options.workers, thumbnails=True,
         progress=lambda done, total: tell(Step("extract", done, total)),

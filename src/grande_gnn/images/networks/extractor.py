@@ -42,6 +42,11 @@ class Extractor:
         with exact if pixels.is_cuda else nullcontext():
             return self.network(self.preprocess.normalize(pixels)).float()
 
+    def n_features(self) -> int:
+        """The number of features of an image."""
+        size = self.preprocess.size
+        return int(self(torch.zeros(1, size, size, 3, dtype=torch.uint8)).shape[1])
+
     def to(self, device: torch.device) -> Extractor:
         """A copy of this extractor on ``device``."""
         return replace(self, network=copy.deepcopy(self.network).to(device))

@@ -180,3 +180,18 @@ def test_auto_with_a_function_is_refused(three_blobs):
     X, _, codes = three_blobs
     with pytest.raises(InvalidInputError, match="need a degree by name"):
         GrandeClassifier(degree=lambda h, g: h.sum(1), sigma="auto").fit(X, codes)
+
+
+@pytest.mark.slow
+def test_two_labels_in_each_of_200_classes_are_enough_with_the_higher_learning_rate():
+    rng = np.random.default_rng(0)
+    y = np.arange(1600) % 200
+    X = (rng.normal(size=(200, 64))[y] + 0.9 * rng.normal(size=(1600, 64))).astype(np.float32)
+    preparation = Preparation(X, 200, Settings(device="cpu"), 128)
+    slow = preparation.problem(Choice("reciprocal", 10, "center-l2", 0.2))
+    codes = np.where(np.arange(1600) < 400, y, -1)
+    accuracies = [
+        np.mean((problem.train([codes])[0].predictions == y)[400:])
+        for problem in (slow, for_many_classes(slow))
+    ]
+    assert accuracies[1] > accuracies[0] + 0.2, accuracies

@@ -41,3 +41,11 @@ def test_few_samples(n):
 def test_if_most_samples_are_copies_only_equal_ones_are():
     X = np.repeat(np.arange(6.0), 2)[:, None]
     assert find_copies(Neighbors(X)).tolist() == np.repeat([0, 2, 4, 6, 8, 10], 2).tolist()
+
+
+def test_copies_must_be_much_nearer_for_both():
+    """For one of two samples the other is much nearer than its fifth neighbor, for the other it is not quite."""
+    near = [[0, 0, 0], [-1, 0, 0], *([3.5, a, b] for a in (-0.3, 0.3) for b in (-0.3, 0.3))]
+    far = [[100 * m, 0, 0] for m in range(1, 30)]
+    groups = find_copies(Neighbors(np.array(near + far, dtype=np.float32)))
+    assert groups[0] != groups[1]

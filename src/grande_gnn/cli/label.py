@@ -38,7 +38,10 @@ TEMPLATE_WRITTEN = (
 @click.option("--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True)
 @click.option("--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True)
 @click.option("--sigma", type=AutoOr(float), default="auto", show_default=True)
-@click.option("--graph", type=ChoiceOf(lambda: ["auto", *public_graphs()]), default="auto", show_default=True)
+@click.option(
+    "--graph", type=ChoiceOf(lambda: ["auto", *public_graphs()]), default="auto", show_default=True,
+    help="auto, here and in the options around it: several graphs answer together.",
+)  # fmt: skip
 @click.option("--neighbors", type=AutoOr(click.IntRange(min=1)), default="auto", show_default=True)
 @click.option(
     "--normalize", type=ChoiceOf(lambda: ["auto", *NORMALIZATIONS]), default="auto", show_default=True

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from grande_gnn.errors import InvalidInputError
 from grande_gnn.internal.validation import check_sigma
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ __all__ = [
 
 LOG_PENALTY_CAP = math.log(1e12)
 """The penalty 1/f never exceeds 10¹², as in the authors' code, so no σ > 0 gives infinity."""
+
+_SMALLEST_SIGMA = 1e-30
+"""Below this, σ acts like this: every ρ′ but 0 has the largest penalty already, and float32 has no smaller inverse."""
 
 
 def degree_centrality(graph: Graph, *, like: Tensor | None = None) -> Tensor:
@@ -71,6 +75,7 @@ def grande_degree(
     >>> grande_degree(torch.tensor([[0.0], [0.0], [1.0]]), graph, sigma=1.0).tolist()
     [3.0, 4.572760581970215, 3.8591408729553223]
     """
+    _check_output(h, graph)
     q, _ = graph.edges(h.device)
     count = degree_centrality(graph, like=h)
     _, inverse_kernel = edge_terms(h, graph, sigma, largest=largest)
@@ -82,15 +87,37 @@ def edge_terms(
     h: Tensor, graph: Graph, sigma: float = 0.2, *, largest: float | None = None
 ) -> tuple[Tensor, Tensor]:
     """ρ′ and 1/f = exp(ρ′²/σ) of every edge, self-loops included, in the order of ``graph.indices``."""
-    sigma = check_sigma(sigma)
+    sigma = max(check_sigma(sigma), _SMALLEST_SIGMA)
+    _check_output(h, graph)
     q, i = graph.edges(h.device)
+    unit = _unit(h.detach())
+    h = h / unit  # exactly h, unless its squares would overflow; ρ′ does not depend on the scale
     rho = torch.linalg.vector_norm(h[..., q, :] - h[..., i, :], dim=-1)  # its gradient at 0 is 0
     low, high = rho.detach().amin(-1, keepdim=True), rho.detach().amax(-1, keepdim=True)
     if largest is not None:
-        low, high = torch.zeros_like(low), torch.full_like(high, largest)
+        low, high = torch.zeros_like(low), torch.full_like(high, largest) / unit
     spread = high - low
     rho = torch.where(spread > 0, (rho - low) / spread.where(spread > 0, 1.0), 0.0)
     return rho, (rho.square() / sigma).clamp_max(LOG_PENALTY_CAP).exp()
+
+
+def _unit(h: Tensor) -> Tensor:
+    """1, or where the squares of differences could overflow a number that keeps them small; without a copy from the GPU."""
+    largest, limit = h.abs().amax(), torch.finfo(h.dtype).max ** 0.5 / 1e3
+    return torch.where(largest > limit, largest / limit, 1.0) if limit > 1e10 else torch.ones_like(largest)
+
+
+def _check_output(h: Tensor, graph: Graph) -> None:
+    """Refuse what is not the output of a head on this graph."""
+    if not isinstance(h, Tensor) or not h.is_floating_point():
+        got = h.dtype if isinstance(h, Tensor) else type(h).__name__
+        raise InvalidInputError(
+            f"h must be a torch tensor of real numbers, the output of the head; got {got}"
+        )
+    if h.ndim < 2 or h.shape[-2] != graph.n_nodes:
+        raise InvalidInputError(
+            f"h must have one row for each of the {graph.n_nodes} nodes; got shape {tuple(h.shape)}"
+        )
 
 
 class Degree:

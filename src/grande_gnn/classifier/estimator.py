@@ -235,7 +235,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        with one_line_errors():
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _wanted(self, graph: Any) -> Choice:
         """The four settings that may be open, checked; a ready graph leaves nothing to choose about graphs."""

@@ -46,5 +46,5 @@ def one_line_errors() -> Iterator[None]:
     """Raise the errors of scikit-learn's checks as one line and as an error of this package."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InvalidInputError(" ".join(str(error).split())) from None

@@ -17,15 +17,18 @@ classifier all samples as its ``context``:
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
 
+from grande_gnn.classifier.label_checks import one_line_errors
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.internal.validation import check_integer, encode_labels
+from grande_gnn.internal.validation import check_integer, check_seed, encode_labels
 
 __all__ = ["LabelledKFold", "labelled_accuracy"]
 
@@ -64,10 +67,16 @@ class LabelledKFold:
                 "every class needs a labelled sample in every fold: label more samples or use fewer splits; "
                 f"got n_splits={n_splits} and {smallest} label(s) in the smallest class"
             )
-        folds = StratifiedKFold(n_splits, shuffle=self.shuffle, random_state=self.random_state)
+        with one_line_errors():
+            folds = StratifiedKFold(n_splits, shuffle=self.shuffle, random_state=self._seed())
         for _, held_out in folds.split(labelled, codes[labelled]):
             test = labelled[held_out]
             yield np.setdiff1d(np.arange(len(codes)), test), test
+
+    def _seed(self) -> Any:
+        if isinstance(self.random_state, numbers.Integral):
+            return check_seed(self.random_state)
+        return None if self.random_state is None else check_random_state(self.random_state)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """The number of folds."""

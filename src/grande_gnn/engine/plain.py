@@ -241,7 +241,7 @@ def build_module(n_features: int, n_classes: int, replica: Replica, settings: Se
             "hidden": replica.hidden, "n_hops": settings.n_hops, "alpha": settings.alpha,
             "dropout": settings.dropout, "replica": replica, "settings": settings,
         }  # fmt: skip
-        taken = inspect.signature(kind.build).parameters.keys() - getattr(kind.build, "keywords", {}).keys()
+        taken = _parameters_of(kind) - getattr(kind.build, "keywords", {}).keys()
         options = {name: value for name, value in offered.items() if name in taken and value is not None}
         module = kind.build(n_features, n_classes, **options)
     if not isinstance(module, nn.Module):
@@ -250,6 +250,16 @@ def build_module(n_features: int, n_classes: int, replica: Replica, settings: Se
             f"got a function that returned {type(module).__name__}"
         )
     return module
+
+
+def _parameters_of(kind: PlainModel) -> set[str]:
+    """The names of what a model is built from."""
+    try:
+        return set(inspect.signature(kind.build).parameters)
+    except (TypeError, ValueError) as error:  # a built-in such as int
+        raise InvalidInputError(
+            f"model {kind.name!r} must be a torch.nn.Module, its class, or a function that returns one; got {error}"
+        ) from None
 
 
 def module_shapes(

@@ -64,7 +64,14 @@ class Graph:
             )
         if matrix.shape[0] == 0:
             raise InvalidInputError("a graph needs at least one node; got a matrix of shape (0, 0)")
-        pattern = sp.csr_matrix(matrix, copy=True)
+        entries = matrix.tocoo()
+        if entries.dtype.kind not in "biufc" or not np.isfinite(entries.data).all():
+            raise InvalidInputError(
+                f"the weights of a graph must be finite numbers; got {matrix.dtype} with NaN, infinity or no numbers"
+            )
+        # Integers become flags at once, because a sum of small integers could overflow to 0.
+        weights = entries.data != 0 if entries.dtype.kind in "bui" else entries.data
+        pattern = sp.csr_matrix((weights, (entries.row, entries.col)), shape=entries.shape)
         pattern.sum_duplicates()
         pattern.data = (pattern.data != 0).astype(np.int8)
         pattern = (pattern + pattern.T + sp.identity(pattern.shape[0], dtype=np.int8, format="csr")).tocsr()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "check_integer",
     "check_lists",
     "check_real",
+    "check_seed",
     "check_sigma",
     "encode_labels",
     "is_unlabelled",
@@ -62,13 +64,13 @@ def check_features(features: ArrayLike, *, name: str = "features") -> NDArray[np
 
 def is_unlabelled(labels: ArrayLike) -> NDArray[np.bool_]:
     """Mark the samples without a label: ``-1``, ``None``, ``NaN`` or ``""``."""
-    array = np.asarray(labels)
+    array = _of_known_kind(np.asarray(labels))
     if array.dtype.kind in "iu":
         return array == UNLABELLED
     if array.dtype.kind == "f":
         return np.isnan(array) | (array == UNLABELLED)
-    if array.dtype.kind in "US":
-        return np.char.strip(array) == array.dtype.type()
+    if array.dtype.kind == "U":
+        return np.char.strip(array) == ""
     return np.array([_is_missing(label) for label in array.ravel()], dtype=bool).reshape(array.shape)
 
 
@@ -81,10 +83,22 @@ def _is_missing(label: Any) -> bool:
         return False
     if isinstance(label, numbers.Real):
         return math.isnan(label) or label == UNLABELLED
+    if isinstance(label, Decimal):
+        return label.is_nan()  # comparing a signalling NaN raises
     try:
         return bool(label != label)
     except TypeError:  # pandas.NA has no truth value
         return True
+    except Exception:  # an object that cannot be compared is no class; it is refused by its type
+        return False
+
+
+def _of_known_kind(labels: NDArray[Any]) -> NDArray[Any]:
+    """Refuse dtypes that name no classes: bytes, dates, complex numbers and structures."""
+    if labels.dtype.kind not in "biufUO":
+        hint = "decode bytes first" if labels.dtype.kind == "S" else "convert them to one of these"
+        raise InvalidInputError(f"labels must be strings, numbers or flags: {hint}; got dtype {labels.dtype}")
+    return labels
 
 
 def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -94,7 +108,7 @@ def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDAr
     >>> codes.tolist(), classes.tolist()
     ([0, -1, 1, -1], ['cat', 'dog'])
     """
-    array = as_label_array(labels)
+    array = _of_known_kind(as_label_array(labels))
     if array.ndim != 1:
         raise InvalidInputError(f"labels must be one value per sample; got shape {array.shape}")
     if n_samples is not None and len(array) != n_samples:
@@ -150,15 +164,8 @@ def check_real(
     value: Any, *, name: str, low: float = -math.inf, high: float = math.inf, open_low: bool = False
 ) -> float:
     """Return ``value`` as a float inside ``[low, high]`` (``(low, high]`` with ``open_low``)."""
-    is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    number = float(value) if is_real else math.nan
-    if (
-        not is_real
-        or not math.isfinite(number)
-        or number > high
-        or number < low
-        or (open_low and number <= low)
-    ):
+    number = _as_float(value)
+    if not math.isfinite(number) or number > high or number < low or (open_low and number <= low):
         opening = "(" if open_low else "["
         raise InvalidInputError(f"{name} must be a number in {opening}{low:g}, {high:g}]; got {value!r}")
     return number
@@ -173,12 +180,27 @@ def check_integer(value: Any, *, name: str, low: int = 0) -> int:
 
 def check_sigma(sigma: Any) -> float:
     """Return σ as a positive, finite float."""
-    is_real = isinstance(sigma, numbers.Real) and not isinstance(sigma, (bool, np.bool_))
-    if not is_real or not float(sigma) > 0 or math.isinf(float(sigma)):
+    number = _as_float(sigma)
+    if not 0 < number < math.inf:
         raise InvalidInputError(
             f"sigma must be a positive number: it divides the squared distance (0.2 is the default); got {sigma!r}"
         )
-    return float(sigma)
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """The number as a float: NaN if it is none, infinity if it is too large."""
+    if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def check_seed(seed: Any, *, name: str = "random_state") -> int:
+    """A seed as NumPy and scikit-learn take it; one of 2³² or more is reduced modulo 2³²."""
+    return check_integer(seed, name=name) % 2**32
 
 
 def check_lists(lists: ArrayLike, n_samples: int | None = None) -> NDArray[np.int32]:

@@ -24,6 +24,7 @@ from grande_gnn.internal.validation import (
     check_features,
     check_integer,
     check_lists,
+    check_seed,
     encode_labels,
     is_unlabelled,
 )
@@ -85,7 +86,7 @@ def suggest(
     known = codes >= 0
     wanted = len(known) if n is None else check_integer(n, name="n", low=0)
     choice = STRATEGIES[check_choice(strategy, STRATEGIES, name="strategy")]
-    situation = Situation(neighbors, known, int(codes.max(initial=-1)) + 1, margin, random_state)
+    situation = Situation(neighbors, known, int(codes.max(initial=-1)) + 1, margin, check_seed(random_state))
     rows = choice.choose(situation, min(wanted, int((~known).sum())))
     return rows[~known[rows]][:wanted]
 

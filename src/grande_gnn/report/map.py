@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.internal.validation import check_features, check_integer
+from grande_gnn.internal.validation import check_features, check_integer, check_seed
 
 __all__ = ["LANDMARKS", "image_map", "unit_square"]
 
@@ -37,6 +37,7 @@ def image_map(
 
     X = check_features(features)
     check_integer(landmarks, name="landmarks", low=10)
+    random_state = check_seed(random_state)
     with threadpool_limits(1):  # sums over several threads round differently, and t-SNE amplifies that
         components = _principal(X, random_state)
         if len(X) < 10 or not components.any():

@@ -65,7 +65,7 @@ class TorchKernels:
         largest = _column_max(square)
         rate = penalty_rate(largest, sigma)
         exponent = square.mul_(rate)
-        capped = exponent > LOG_PENALTY_CAP if 1 / float(sigma.min()) > LOG_PENALTY_CAP else None  # ρ′ ≤ 1
+        capped = exponent > LOG_PENALTY_CAP if float(sigma.min()) * LOG_PENALTY_CAP < 1 else None  # ρ′ ≤ 1
         inverse_kernel = (
             exponent.clamp_max_(LOG_PENALTY_CAP).exp_() if capped is not None else exponent.exp_()
         )

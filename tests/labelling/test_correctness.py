@@ -35,7 +35,7 @@ def test_the_posterior_is_prior_times_likelihood():
     prior = (1 + (a / 0.75) ** 2 / 3) ** -2 * (1 + ((b - 1) / 0.3) ** 2 / 3) ** -2
     joint = []
     for e in np.linspace(0, 0.3, 61):
-        density = prior * np.exp(-e / 0.03)
+        density = prior * np.exp(-e / 0.05)
         for x, hit, r in zip(np.log(c / (1 - c)), right, own, strict=True):
             q = 1 / (1 + np.exp(-(a + b * x)))
             by_prediction = 0.95 * r + 0.05 / 2
@@ -106,6 +106,13 @@ def test_wrong_labels_do_not_count_as_wrong_predictions(wrong):
     curve = fit_correctness(c, agrees, own=own, n_classes=10)
     assert curve.wrong_share == pytest.approx(wrong, abs=0.03)
     assert curve.probability(c).mean() == pytest.approx(c.mean(), abs=0.04)
+
+
+def test_with_two_classes_labels_get_the_benefit_of_the_doubt():
+    none = np.array([])
+    two, many = (fit_correctness(none, none, n_classes=n).wrong_share for n in (2, 20))
+    assert two < 0.015
+    assert many > 0.07
 
 
 def test_contradictions_by_unlikely_classes_are_wrong_labels():

@@ -10,7 +10,7 @@ from grande_gnn.labelling.suspicion import WRONG_ABOVE, own_share, suspicious_la
 def made(wrong, n=300, c=6, seed=0):
     """Calibrated probabilities, and labels of which a share is replaced."""
     rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.full(c, 0.1), n)
+    p = rng.dirichlet(np.full(c, 0.05), n)
     truth = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     is_wrong = rng.random(n) < wrong
     labels = np.where(is_wrong, (truth + rng.integers(1, c, n)) % c, truth)
@@ -26,9 +26,9 @@ def flagged(p, labels):
     return found, curve
 
 
-def test_the_share_of_the_own_class_is_of_what_the_winner_leaves():
+def test_the_share_of_the_own_class_is_of_the_squares_that_the_winner_leaves():
     p = np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [1.0, 0.0, 0.0]])
-    np.testing.assert_allclose(own_share(p, np.array([1, 0, 2])), [0.75, 1.0, 0.0])
+    np.testing.assert_allclose(own_share(p, np.array([1, 0, 2])), [0.9, 1.0, 0.0])
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -16,6 +16,7 @@ import pytest
 from grande_gnn.graph.neighbors import Neighbors
 from grande_gnn.images.problems import Problem
 from grande_gnn.labelling.confidence import AccuracyEstimate, ReliabilityBin
+from grande_gnn.labelling.label_sets import LabelSets
 from grande_gnn.labelling.result import Labelling, Suspicion
 from grande_gnn.report import SECTIONS, Page
 
@@ -169,6 +170,11 @@ def build_labelling(n: int = 60, n_classes: int = 4, seed: int = 0, **changes: A
         "suspicions": [Suspicion(1, names[0], 0.93)],
         "accuracy": AccuracyEstimate(0.8731, 0.83, 0.906, 40),
         "note": "Estimated from held-out labelled images.",
+        "unfamiliar": np.arange(n) / n,
+        "is_unfamiliar": np.arange(n) == n - 2,
+        "copy_of": [f"photos/album 0/image_{0:05d}.jpg" if i == n - 3 else "" for i in range(n)],
+        "label_sets": [[names[c]] for c in y],
+        "sets_made": LabelSets(0.9, "split", 20),
         "class_accuracy": {name: AccuracyEstimate(0.8, 0.7, 0.9, 10) for name in names},
         "bins": [ReliabilityBin(k / 10, (k + 1) / 10, 5 * k, k / 10 + 0.05, k / 10) for k in range(10)],
         "settings": {"extractor": "pixels", "seed": 0},

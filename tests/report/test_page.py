@@ -80,5 +80,5 @@ def test_images_that_sections_list_are_shown_even_if_they_are_too_many(make_labe
 def test_highlights_come_from_the_sections_in_their_order(make_labelling):
     page = Page(make_labelling(), SECTIONS.values())
     names = [name for name, _ in page.highlights]
-    assert names == ["unsure", "suspicious", "outside", "outside", "problems"]
+    assert names == ["unsure", "suspicious", "unfamiliar", "outside", "outside", "copies", "problems"]
     assert Page(make_labelling()).highlights == []

@@ -37,8 +37,9 @@ OFFSET_SCALE, SLOPE_SCALE, FREEDOM = 0.75, 0.3, 3.0
 WRONG = np.array([0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3])
 """The shares of wrong labels that are considered."""
 
-WRONG_SCALE = 0.03
-"""Mean of the exponential prior of the share of wrong labels."""
+WRONG_SCALE, LEAST_WRONG = 0.1, 0.01
+"""Mean of the exponential prior of the share of wrong labels with many classes, and with two: there a wrong label and a
+wrong prediction look the same, and labels get the benefit of the doubt."""
 
 N_OFFSETS, N_SLOPES = 41, 21
 """Size of the grid of curves."""
@@ -157,7 +158,7 @@ def fit_correctness(
                 + log_wrong
                 + hits.sum() * np.log1p(-share)
                 + missed.log_likelihood(misfit, share, n_classes)
-                for share, log_wrong in zip(WRONG, _log_prior_wrong(), strict=True)
+                for share, log_wrong in zip(WRONG, _log_prior_wrong(n_classes), strict=True)
             ],
             axis=1,
         )
@@ -200,9 +201,10 @@ def _own_shares(own: Float, n_classes: int) -> tuple[Float, Float]:
     return by_prediction, (1 - ANY_LABEL) * by_prediction + ANY_LABEL * any_class
 
 
-def _log_prior_wrong() -> Float:
+def _log_prior_wrong(n_classes: int) -> Float:
+    scale = max(LEAST_WRONG, WRONG_SCALE * (1 - 1 / max(n_classes - 1, 1)))
     edges = np.concatenate([[0], (WRONG[1:] + WRONG[:-1]) / 2, [np.inf]])
-    return np.log(np.exp(-edges[:-1] / WRONG_SCALE) - np.exp(-edges[1:] / WRONG_SCALE))
+    return -edges[:-1] / scale + np.log(-np.expm1(-(edges[1:] - edges[:-1]) / scale))
 
 
 def _place(confidence: Float) -> NDArray[np.int64]:

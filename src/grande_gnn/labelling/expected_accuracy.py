@@ -10,8 +10,8 @@ truth is not known, so each source of doubt is a random number, and the estimate
 - accuracy of a half: over the posterior of the curve, which knows that some labels may be wrong;
 - shift: labelled images may differ from the others in more than their confidence, so half of the difference between the
   accuracy on held-out labels and the accuracy expected without labels is doubted, to both sides;
-- gain: all labels are better than half of them; where the training on all labels disagrees with a half, it is right
-  between never and as often as elsewhere;
+- gain: all labels are better than half of them; of the images on which the training on all labels disagrees with a half,
+  it gains between none and all;
 - unseen: images of classes that nobody labelled are always wrong; Good and Turing's share of them, f₁/n · (1 − f₁/n) with
   f₁ classes that have one label each among n, is believed anywhere between nothing and twice as much.
 """
@@ -91,7 +91,7 @@ def draw_accuracy(sources: Sources) -> AccuracyDraws:
     expected = float(curve.weights @ each)
     difference = 0.0 if sources.held_out is None else expected - sources.held_out
     shift = rng.uniform(-0.5, 0.5, N_DRAWS) * difference
-    gain = rng.uniform(0, 1, N_DRAWS) * sources.disagreement * half
+    gain = rng.uniform(0, 1, N_DRAWS) * sources.disagreement
     unseen = np.minimum(rng.uniform(0, 2, N_DRAWS) * sources.unseen, 1.0)
     values = np.clip(half + shift + gain, 0, 1) * (1 - unseen)
     if sources.n_unlabelled:

@@ -41,11 +41,27 @@ def test_every_highlight_links_to_its_section(make_labelling, parse):
     overview = SECTIONS["overview"]
     shown = parse(overview.render(labelling, Page(labelling, [mine, *SECTIONS.values()])))
     assert "1,234 blurred 54 less than 50 % sure 1 suspicious given label" in shown.text
-    assert "2 out of distribution 1 not reached by a label 1 problem" in shown.text
-    targets = ["#mine", "#unsure", "#suspicious", "#outside", "#outside", "#problems"]
+    assert "1 unlike every labelled class 2 out of distribution 1 not reached by a label" in shown.text
+    assert "1 copy of another image 1 problem" in shown.text
+    targets = [
+        "#mine",
+        "#unsure",
+        "#suspicious",
+        "#unfamiliar",
+        "#outside",
+        "#outside",
+        "#copies",
+        "#problems",
+    ]
     assert shown.attributes("href") == targets
 
 
 def test_it_is_the_head_of_the_page_and_needs_no_link():
     assert next(iter(SECTIONS)) == "overview"
     assert not SECTIONS["overview"].is_linked
+
+
+def test_why_the_interval_is_wide_is_listed(section, make_labelling):
+    text = section("overview", make_labelling(doubts=["There are only 9 labels: label more images."])).text
+    assert "Why the interval is wide: There are only 9 labels: label more images." in text
+    assert "Why the interval" not in section("overview", make_labelling()).text

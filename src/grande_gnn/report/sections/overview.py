@@ -18,6 +18,7 @@ def _render(labelling: Labelling, page: Page) -> Markup:
         "overview",
         accuracy=labelling.accuracy,
         note=labelling.note,
+        doubts=labelling.doubts,
         n_images=len(labelling.files),
         n_given=int(page.given.sum()),
         n_predicted=int((~page.given & labelled).sum()),

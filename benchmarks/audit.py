@@ -5,8 +5,8 @@
 Each set is labelled from a few labels per class with the favorite settings. Then audits of the other images are
 simulated: the order is random, and the truth is known. An audit is stopped after a fixed number of images, at a random
 moment, when its accuracy looks best, or never ("ever": the interval must hold the truth after every one of the images).
-Wilson's interval at the same moment is given for comparison. ``DATA`` holds ``<set>/features_*.npz``, or
-``<set>/images`` and ``<set>/labels.csv``.
+Wilson's interval at the same moment is given for comparison. Sets that the results have are not measured again. ``DATA``
+holds ``<set>/features_*.npz``, or ``<set>/images`` and ``<set>/labels.csv``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from common import RESULTS, print_table, write_rows
+from common import RESULTS, print_table, read_rows, write_rows
 from grande_gnn import LabelOptions
 from grande_gnn.classifier.tuning import FAVORITE
 from grande_gnn.labelling import label_features
@@ -28,60 +29,73 @@ from grande_gnn.labelling.confidence import wilson_interval
 from labelled_sets import labelled_set, random_labels
 
 FIXED = (30, 60, 100, 200, 400)
-FIRST, LAST = 10, 400
-"""Nobody stops before the first of these; the audits end with the second."""
+FIRST = 10
+"""Nobody stops before so many images."""
 
 BLOCK = 250
 """Audits that are calculated at once."""
 
 
+@cache
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    return wilson_interval(hits, n)
+
+
 def classified(
-    features: np.ndarray, y: np.ndarray, labels: int, seed: int
+    features: np.ndarray, y: np.ndarray, labels: int, model: str, seed: int
 ) -> tuple[np.ndarray, float | None]:
     """Whether each image without a given label got the right one, and the accuracy expected of them."""
     known = random_labels(y, labels, seed)
     given = np.where(known, y.astype(str), "")
-    result = label_features(features, given, options=LabelOptions(**asdict(FAVORITE), seed=seed))
+    result = label_features(features, given, options=LabelOptions(model=model, **asdict(FAVORITE), seed=seed))
     right = np.array(result.labels) == y.astype(str)
     return right[~known], None if result.accuracy is None else result.accuracy.value
 
 
 def stops(right: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
     """For each rule the moment at which each audit ends, counted from 0."""
-    for n in FIXED:
+    last = right.shape[1]
+    for n in (n for n in FIXED if n <= last):
         yield f"n = {n}", np.full(len(right), n - 1)
-    yield "random", rng.integers(FIRST - 1, LAST, len(right))
-    accuracy = np.cumsum(right, axis=1) / np.arange(1, right.shape[1] + 1)
+    yield "random", rng.integers(FIRST - 1, last, len(right))
+    accuracy = np.cumsum(right, axis=1) / np.arange(1, last + 1)
     yield "looks best", FIRST - 1 + accuracy[:, FIRST - 1 :].argmax(axis=1)
 
 
-def simulate(right: np.ndarray, expected: float | None, audits: int, seed: int) -> list[dict[str, Any]]:
+def simulate(
+    right: np.ndarray, expected: float | None, audits: int, last: int, seed: int
+) -> list[dict[str, Any]]:
     """One row per rule: how often the interval held the accuracy of the images not audited, and its mean width."""
     rng = np.random.default_rng(seed)
-    n = np.arange(1, LAST + 1)
+    n = np.arange(1, last + 1)
     found: dict[str, list[tuple[np.ndarray, ...]]] = {}
     for _ in range(0, audits, BLOCK):
-        sample = np.stack([rng.permutation(right)[:LAST] for _ in range(min(BLOCK, audits))])
+        sample = np.stack([rng.permutation(right)[:last] for _ in range(min(BLOCK, audits))])
         low, high = confidence_sequence(sample, len(right), prior_of_errors(expected), 0.05)
         hits = np.cumsum(sample, axis=1)
         truth = (right.sum() - hits) / (len(right) - n)
         is_held = (low <= truth) & (truth <= high)
+        width = high - low
+        width_all = width * (1 - n / len(right))  # of the accuracy of all images: those audited are known
         rows = np.arange(len(sample))
         for rule, stop in stops(sample, rng):
             moment = (rows, stop)
-            ends = np.array([wilson_interval(h, m) for h, m in zip(hits[moment], n[stop], strict=True)])
+            ends = np.array(
+                [wilson(h, m) for h, m in zip(hits[moment].tolist(), n[stop].tolist(), strict=True)]
+            )
             by_wilson = (ends[:, 0] <= truth[moment]) & (truth[moment] <= ends[:, 1])
             found.setdefault(rule, []).append(
-                (is_held[moment], (high - low)[moment], by_wilson, np.ptp(ends, axis=1))
+                (is_held[moment], width[moment], by_wilson, np.ptp(ends, axis=1), width_all[moment])
             )
         found.setdefault("ever", []).append((is_held.all(axis=1),))
     table = []
     for rule, blocks in found.items():
         means = [float(np.concatenate(values).mean()) for values in zip(*blocks, strict=True)]
-        names = ("held", "width", "wilson_held", "wilson_width")
+        names = ("held", "width", "wilson_held", "wilson_width", "width_all")
         row: dict[str, Any] = dict(zip(names, means, strict=False))
         if "width" in row:
             row["ratio"] = row["width"] / row["wilson_width"]
+            row["ratio_all"] = row.pop("width_all") / row["wilson_width"]
         table.append({"rule": rule, "audits": audits} | {name: round(v, 4) for name, v in row.items()})
     return table
 
@@ -93,22 +107,31 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", default=["flowers17", "corel5k", "caltech25"])
     parser.add_argument("--audits", type=int, default=2000)
+    parser.add_argument("--last", type=int, default=400, help="images after which every audit ends")
     parser.add_argument("--labels", type=int, default=4, help="labels per class")
+    parser.add_argument("--model", default="appnp")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULTS / "audit.csv")
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    rows = read_rows(options.out)
     for name in options.sets:
+        if any(row["set"] == name and row["expected"] for row in rows):
+            continue  # measured before
+        rows = [row for row in rows if row["set"] != name]
         features, y = labelled_set(options.data, name)
-        right, guess = classified(features, y, options.labels, options.seed)
+        right, guess = classified(features, y, options.labels, options.model, options.seed)
         for expected in (None, guess):
             about = {
-                "set": name, "images": len(right), "accuracy": round(float(right.mean()), 4),
+                "set": name, "model": options.model, "images": len(right), "accuracy": round(float(right.mean()), 4),
                 "expected": "" if expected is None else round(expected, 4),
             }  # fmt: skip
-            rows += [about | row for row in simulate(right, expected, options.audits, options.seed)]
+            rows += [
+                about | row for row in simulate(right, expected, options.audits, options.last, options.seed)
+            ]
             write_rows(rows, options.out)
-    print_table(rows, ["set", "accuracy", "expected", "rule", "held", "width", "wilson_held", "ratio"])
+    print_table(
+        rows, ["set", "accuracy", "expected", "rule", "held", "width", "wilson_held", "ratio", "ratio_all"]
+    )
 
 
 if __name__ == "__main__":

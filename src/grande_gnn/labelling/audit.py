@@ -204,7 +204,10 @@ def error_bounds(
     ``errors`` and ``drawn`` may be arrays of any one shape: k of the first n. Each pair is looked at by itself; the
     largest of the first and the smallest of the second bounds of one audit are its confidence sequence.
     """
-    k, n = np.broadcast_arrays(np.asarray(errors, dtype=np.int64), np.asarray(drawn, dtype=np.int64))
+    all_k, all_n = np.broadcast_arrays(np.asarray(errors, dtype=np.int64), np.asarray(drawn, dtype=np.int64))
+    # Many audits pass through the same few pairs.
+    pairs, which = np.unique(np.stack([all_k.ravel(), all_n.ravel()]), axis=1, return_inverse=True)
+    k, n = pairs
     mixture = [math.log(w) + betaln(a + k, b + n - k) - betaln(a, b) for w, a, b in prior]
     limit = logsumexp(mixture, axis=0) + math.log(alpha)
 
@@ -216,7 +219,7 @@ def error_bounds(
     likeliest = np.clip(k * (population + 1) // np.maximum(n, 1), fewest, most)
     high = _last_allowed(allowed, likeliest, most)
     low = -_last_allowed(lambda m: allowed(-m), -likeliest, -fewest)
-    return low, high
+    return low[which].reshape(all_k.shape), high[which].reshape(all_k.shape)
 
 
 def _last_allowed(

@@ -228,12 +228,14 @@ class Models(Door):
 
     def make(self):
         out = []
+        chosen = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")  # a committee
         for options in (
-            {"model": "sgc"},
-            {"model": "appnp", "hidden": 4, "normalize": "center-l2", "graph": "knn"},
+            {"model": "sgc", "n_neighbors": 4},
+            {"model": "appnp", "n_neighbors": 4, "hidden": 4, "normalize": "center-l2", "graph": "knn"},
+            {"model": "sgc"} | chosen,
         ):
-            clf = GrandeClassifier(**options, n_neighbors=4, epochs=2, device="cpu", random_state=0)
-            clf.fit(X, ["a", "b", *[""] * 10])
+            clf = GrandeClassifier(**options, epochs=2, device="cpu", random_state=0)
+            clf.fit(X, ["a", "b", "a", "b", "a", "b", *[""] * 6])
             with tempfile.TemporaryDirectory() as folder:
                 clf.save(Path(folder) / "model")
                 out.append(

@@ -134,3 +134,6 @@ def test_one_bad_number_among_good_ones_is_found():
         array[31] = bad
         with pytest.raises(InvalidInputError):
             check_array(array, "a", "f", (50,), 0, 1)
+        if not np.isfinite(bad):
+            with pytest.raises(InvalidInputError, match="finite"):
+                check_array(array, "a", "f", (50,))

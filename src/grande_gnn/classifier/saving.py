@@ -137,7 +137,7 @@ def _check_model(name: str, model: Any, source: Path) -> None:
     if model is None and name not in MODELS:
         raise FileFormatError(
             f"{source} was fitted with a model of your own: pass its class, GrandeClassifier.load(folder, model=...), or "
-            f"register it first; got the model {name!r}"
+            f"register it first; got the model {name[:200]!r}"
         )
 
 

@@ -156,7 +156,7 @@ def check_choice(value: Any, choices: Iterable[str], *, name: str) -> str:
     """Return ``value`` if it is one of ``choices``."""
     options = list(choices)
     if not isinstance(value, str) or value not in options:
-        raise InvalidInputError(f"{name} must be one of {', '.join(options)}; got {value!r}")
+        raise InvalidInputError(f"{name} must be one of {', '.join(options)}; got {repr(value)[:200]}")
     return value
 
 

@@ -129,7 +129,11 @@ def serving(session: Session) -> Iterator[str]:
     with listen(0) as listener:
         port, keys = listener.getsockname()[1], Keys()
         config = uvicorn.Config(
-            build_app(session, port, keys), log_level="critical", lifespan="off", timeout_graceful_shutdown=1
+            build_app(session, port, keys),
+            log_level="critical",
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+            limit_concurrency=128,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -140,3 +140,35 @@ def test_a_real_server_bears_many_requests_at_once(session):
     assert codes[-1] == 200
     with socket.socket() as probe:
         assert probe.connect_ex((HOST, port)) != 0
+
+
+@pytest.mark.slow
+def test_ten_thousand_requests_at_once_are_answered_or_refused(session, serve_session):
+    """Hundreds of connections at a time, most of them without the cookie; the server answers afterwards as before."""
+    import asyncio
+
+    async def ask(port: int, gate: asyncio.Semaphore) -> bytes:
+        async with gate:
+            try:
+                reader, writer = await asyncio.open_connection(HOST, port)
+                writer.write(
+                    f"GET /api/state HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode()
+                )
+                status = await asyncio.wait_for(reader.readline(), 50)
+                writer.close()
+            except OSError:
+                return b"refused"
+            return status.split(b" ")[1] if b" " in status else b"refused"
+
+    async def flood(port: int) -> list[bytes]:
+        gate = asyncio.Semaphore(400)
+        return await asyncio.gather(*(ask(port, gate) for _ in range(10_000)))
+
+    with serve_session(session) as link:
+        port, token = int(link.split(":")[2].split("/")[0]), link.split("token=")[1]
+        answers = asyncio.run(flood(port))
+        assert len(answers) == 10_000
+        assert set(answers) <= {b"403", b"503", b"refused"}
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(f"http://{HOST}:{port}/?token={token}", timeout=20) as page:
+            assert page.status == 200

@@ -30,7 +30,7 @@ SHAPES = ("circle", "cross", "ring", "square", "star", "triangle")
 FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
-def draw_shape(kind: str, rng: np.random.Generator, size: int = 160) -> Image.Image:
+def draw_shape(kind: str, rng: np.random.Generator, size: int = 320) -> Image.Image:
     """A shape of random color, size and place on a soft background."""
     background = tuple(int(v) for v in rng.integers(170, 245, 3))
     color = tuple(int(v) for v in rng.integers(20, 150, 3))
@@ -125,7 +125,7 @@ def ready(page: Any) -> None:
 def shoot(page: Any, path: Path) -> None:
     """A screenshot of at most 256 colors, which is small."""
     image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    image.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(256, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -176,7 +176,7 @@ def take_pictures(browser: Any, link: str, out: Path, *, every: bool) -> None:
         open_queue(page, "unsure")
         shoot(page, out / "review_queue.png")
         open_queue(page, "class")
-        for place in (1, 2, 5):
+        for place in (3, 4, 5):
             page.click(f".gallery li:nth-child({place}) button")
         shoot(page, out / "review_gallery.png")
         open_queue(page, "map")

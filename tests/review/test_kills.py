@@ -1,21 +1,44 @@
-"""SIGKILL at random moments: nothing that the server called saved is lost, and the folder is whole."""
+"""Signals: SIGKILL at random moments loses nothing that was confirmed, and Ctrl-C ends the review with files written."""
 
 import importlib.util
+import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from grande_gnn.labelling.result import Labelling
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "review_kills.py"
 
 
-@pytest.mark.kills
-def test_nothing_that_was_confirmed_is_lost():
+@pytest.fixture(scope="module")
+def kills():
     spec = importlib.util.spec_from_file_location("review_kills", SCRIPT)
-    kills = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = kills
-    spec.loader.exec_module(kills)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.kills
+def test_nothing_that_was_confirmed_is_lost(kills):
     rows = kills.run(3, seed=5)
     assert [row["lost"] for row in rows] == [0, 0, 0]
     assert [row["folder"] for row in rows] == ["whole"] * 3
     assert sum(row["confirmed"] for row in rows) > 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_command_and_writes_the_files(kills, out):
+    server = kills.Server(out)
+    try:
+        server.post("/api/decide", {"kind": "label", "rows": [20], "label": "violet"})
+        os.kill(server.process.pid, signal.SIGINT)
+        said, _ = server.process.communicate(timeout=50)
+    finally:
+        server.process.kill()
+    again = Labelling.load(out)
+    assert (again.labels[20], again.provenance[20]) == ("violet", "corrected")
+    assert "predictions.csv" in said

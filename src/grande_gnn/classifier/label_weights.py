@@ -16,8 +16,9 @@ __all__ = ["balanced_weights", "trust_in_labels"]
 LEAST_TRUST = 0.1
 """The trust in a label that is contradicted with certainty: it may still be right."""
 
-SURE = 0.5
-"""The probability of another class from which on it contradicts a label."""
+SURE = 0.7
+"""The probability of another class from which on it contradicts a label: below, hard but right labels would lose more than
+wrong ones."""
 
 GOOD_ENOUGH = 0.6
 """The share of right held-out predictions from which on a contradiction says more about the label than about the

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from grande_gnn import GrandeClassifier, reciprocal_knn_graph
-from grande_gnn.classifier.new_samples import attach
+from grande_gnn.classifier.new_samples import attach, logits_of_new
+from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Neighbors
 
 FITTED = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
@@ -138,3 +139,15 @@ def test_a_user_function_sees_the_graph_with_the_newcomer(blobs, few):
     new = X[:7] + 0.1
     np.testing.assert_allclose(own.predict_proba(new), named.predict_proba(new), rtol=1e-5)
     assert seen[-7:] == [121] * 7
+
+
+def test_a_model_whose_numbers_overflow_says_so(three_blobs):
+    X, _, codes = three_blobs
+    clf = GrandeClassifier("appnp", hidden=4, epochs=2, n_neighbors=5, device="cpu", random_state=0).fit(
+        X, codes
+    )
+    new = X[:2] + np.float32(0.1)
+    attachments = attach(new, clf.neighbors_, 5)
+    degrees = np.full(len(X), 1e-38)
+    with pytest.raises(InvalidInputError, match="too large or too small"), np.errstate(all="ignore"):
+        logits_of_new(clf.problem_, clf.parameters_, degrees, new, attachments)

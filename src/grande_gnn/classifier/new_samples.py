@@ -26,6 +26,7 @@ from grande_gnn.classifier.problem import LearningProblem
 from grande_gnn.degree import Degree
 from grande_gnn.engine import Settings
 from grande_gnn.engine.plain import module_logits
+from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph, Neighbors
 
 __all__ = ["Attachments", "FrozenDiffusion", "attach", "grown_graphs", "grown_logits", "logits_of_new"]
@@ -75,10 +76,17 @@ def logits_of_new(
     attachments: Attachments,
 ) -> Float:
     """Logits of new samples from a model trained on ``problem``: ``parameters``, and ``degrees`` of the fitted nodes."""
-    if not problem.settings.kind.is_diffusion:
-        return grown_logits(problem, parameters, new, attachments)
-    frozen = FrozenDiffusion(parameters, degrees, problem.degree, problem.graph, problem.settings)
-    return frozen.logits(new, problem.inputs, attachments)
+    if problem.settings.kind.is_diffusion:
+        frozen = FrozenDiffusion(parameters, degrees, problem.degree, problem.graph, problem.settings)
+        logits = frozen.logits(new, problem.inputs, attachments)
+    else:
+        logits = grown_logits(problem, parameters, new, attachments)
+    if not np.isfinite(logits).all():
+        raise InvalidInputError(
+            "the numbers of this model are too large or too small to compute with: train it again; got logits that are not "
+            "finite"
+        )
+    return logits
 
 
 def grown_graphs(graph: Graph, attachments: Attachments) -> Iterator[Graph]:

@@ -151,7 +151,7 @@ def test_two_tabs_see_each_other(reviewer, session, link):
 def test_many_are_selected_in_a_gallery_and_labelled_at_once(reviewer, session, link):
     page = reviewer.open(link)
     reviewer.queue(page, "class")
-    page.select_option("#gallery-class", "red")
+    page.select_option("#gallery-class", label=page.inner_text("#gallery-class option:has-text('red')"))
     reviewer.wait(page, "document.querySelectorAll('.gallery button').length > 5")
     page.wait_for_timeout(200)
     rows = session.queue("class", "red")
@@ -286,6 +286,21 @@ def test_every_queue_is_tidy(reviewer, session, link, width, dark):
             assert not len(hit), (queue, boxes[i], boxes[i + 1 + hit[0]])
     shot = Image.open(io.BytesIO(page.screenshot())).convert("L")
     assert (np.median(np.asarray(shot)) < 60) == dark
+    assert reviewer.errors == []
+
+
+def test_with_more_classes_than_keys_typing_finds_one(reviewer, session, link):
+    for number in range(35):
+        session.decide("label", [number % 36], f"kind {number:02d}")
+    page = reviewer.open(link)
+    reviewer.queue(page, "class")
+    page.keyboard.press("k")
+    page.keyboard.type("ind 17")
+    page.keyboard.press("Enter")
+    reviewer.wait(page, "!document.getElementById('dialog').open")
+    reviewer.wait(page, "document.getElementById('status').dataset.pending === '0'")
+    assert decisions(session)[-1].label == "kind 17"
+    assert page.query_selector("#classes kbd") is None
     assert reviewer.errors == []
 
 

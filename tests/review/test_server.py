@@ -80,6 +80,24 @@ def test_details_of_unknown_or_too_many_images_are_refused(client, query):
     assert client.get(f"/api/images?{query}").status_code == 400
 
 
+def test_names_that_are_not_unicode_reach_the_page_and_come_back(client, session, out):
+    from dataclasses import replace
+
+    odd = "class \udcff"
+    with session.lock:  # as from a class folder whose name is not Unicode
+        session.full = replace(
+            session.full, given=[odd if label == "red" else label for label in session.full.given]
+        )
+        session.state = session._folded()
+    state = client.get("/api/state").json()
+    assert odd in [one["name"] for one in state["classes"]]
+    body = json.dumps({"kind": "label", "rows": [20], "label": odd})
+    answer = client.post("/api/decide", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 200
+    rows = client.get("/api/queue", params={"name": "class", "label": json.dumps(odd)}).json()["rows"]
+    assert 20 in rows
+
+
 def test_the_state_is_short_when_nothing_changed(client):
     state = client.get("/api/state").json()
     again = client.get(f"/api/state?since={state['version']}").json()

@@ -13,7 +13,7 @@ from typing import Any
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.audit import audit_classes, audit_interval, audit_order
 from grande_gnn.labelling.corrections import Audit
-from grande_gnn.labelling.decisions import Decision, check_class_name
+from grande_gnn.labelling.decisions import Decision
 from grande_gnn.review.session import Session
 
 __all__ = ["MAX_SAMPLE", "audit_state", "end_audit", "judge", "start_audit"]
@@ -51,7 +51,9 @@ def judge(session: Session, row: object, label: str) -> None:
                 "the images of an audit are judged in the order in which they were drawn: go on with the one on the page; "
                 f"got image {number}"
             )
-        session.write(Decision("audit", (session.files[number],), check_class_name(label) if label else ""))
+        session.write(
+            Decision("audit", (session.files[number],), session.check_label(label) if label else "")
+        )
 
 
 def end_audit(session: Session) -> None:

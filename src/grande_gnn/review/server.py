@@ -5,6 +5,7 @@ Everything that waits for a disk or computes runs in threads, so that the next p
 
 from __future__ import annotations
 
+import json
 import socket
 import webbrowser
 from collections.abc import Awaitable, Callable
@@ -54,7 +55,8 @@ def build_app(session: Session, port: int, keys: Keys) -> Starlette:
         *(Route(f"/{kind}/{{row:int}}", _picture(pictures, kind)) for kind in SIZES),
         Route("/api/state", _reading(lambda q: state_of(session, _number(q.get("since", "0"))))),
         Route(
-            "/api/queue", _reading(lambda q: {"rows": session.queue(q.get("name", ""), q.get("label", ""))})
+            "/api/queue",
+            _reading(lambda q: {"rows": session.queue(q.get("name", ""), _quoted(q.get("label", "")))}),
         ),
         Route("/api/images", _reading(lambda q: details_of(session, _rows(session, q.get("rows", ""))))),
         Route("/api/changes", _reading(lambda q: changes_of(session))),
@@ -114,23 +116,39 @@ def _writing(do: Callable[[dict[str, Any]], dict[str, Any]]) -> Answer:
         try:
             body = await read_json(request)
         except InvalidInputError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return _Json({"error": str(error)}, 400)
         return await _answered(lambda: do(body))
 
     return answer
 
 
+class _Json(JSONResponse):
+    """JSON in ASCII, which can also carry names that are not Unicode."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
 async def _answered(ask: Callable[[], dict[str, Any]]) -> Response:
     try:
-        return JSONResponse(await run_in_threadpool(ask))
+        return _Json(await run_in_threadpool(ask))
     except InvalidInputError as error:
-        return JSONResponse({"error": str(error)}, 400)
+        return _Json({"error": str(error)}, 400)
     except GrandeError as error:
-        return JSONResponse({"error": str(error)}, 500)
+        return _Json({"error": str(error)}, 500)
 
 
 def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else 0
+
+
+def _quoted(text: str) -> str:
+    """A class name in a query: quoted as JSON, so that it may hold anything."""
+    try:
+        name = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return name if isinstance(name, str) else text
 
 
 def _rows(session: Session, text: str) -> list[int]:

@@ -152,12 +152,12 @@ class Session:
         if kind in ("label", "none", "skip") and not files:
             raise InvalidInputError("a decision needs at least one image: select some; got none")
         if kind == "label":
-            return Decision(kind, files, check_class_name(label))
+            return Decision(kind, files, self.check_label(label))
         if kind in ("none", "skip"):
             return Decision(kind, files)
         if kind not in ("rename", "merge"):
             raise InvalidInputError(f"unknown kind of decision; got {kind[:40]!r}")
-        new = check_class_name(label)
+        new = self.check_label(label)
         if old not in self.classes or new == old:
             raise InvalidInputError(
                 f"name a class that exists and another name for it; got {old[:40]!r} and {new!r}"
@@ -169,6 +169,10 @@ class Session:
         if kind == "merge" and new not in self.classes:
             raise InvalidInputError(f"a class is merged into one that exists; got {new!r}")
         return Decision(kind, old=old, label=new)
+
+    def check_label(self, label: str) -> str:
+        """The name of a class that exists, whatever it holds, or of a new one, which must be printable."""
+        return label if label in self.classes else check_class_name(label)
 
     def check_rows(self, rows: object) -> list[int]:
         """Row numbers of this labelling, each once."""

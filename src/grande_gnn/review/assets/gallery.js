@@ -23,19 +23,20 @@ export class Gallery {
 
   async open() {
     if (this.queue.name === "class") this.choice();
-    const { rows } = await read("queue", { name: this.queue.name, label: this.label });
+    const { rows } = await read("queue", { name: this.queue.name, label: JSON.stringify(this.label) });
     this.rows = rows;
     this.at = Math.min(this.at, Math.max(0, rows.length - 1));
     await this.show();
   }
 
   choice() {
-    const options = store.state.classes.map((one) => {
-      const option = make("option", { value: one.name }, `${one.name} (${one.count})`);
+    const { classes } = store.state;
+    const options = classes.map((one, place) => {
+      const option = make("option", { value: place }, `${one.name} (${one.count})`);
       option.selected = one.name === this.label;
       return option;
     });
-    const choose = make("select", { id: "gallery-class", "aria-label": "Class", on: { change: () => { this.label = choose.value; this.at = 0; this.shown = PORTION; store.selected.clear(); choose.blur(); changed("selection"); this.open(); } } }, ...options);
+    const choose = make("select", { id: "gallery-class", "aria-label": "Class", on: { change: () => { this.label = classes[Number(choose.value)].name; this.at = 0; this.shown = PORTION; store.selected.clear(); choose.blur(); changed("selection"); this.open(); } } }, ...options);
     this.about.replaceChildren(this.queue.about, choose);
   }
 

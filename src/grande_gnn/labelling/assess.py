@@ -40,6 +40,9 @@ NEAR = 5
 CROWD = 11
 """Entries of the ranked lists that count as an image's neighborhood, the image itself included."""
 
+AROUND = 40
+"""Entries of the ranked lists in which labelled images are looked for, if so many were searched: the paper's length."""
+
 NOT_RANDOM = (
     "The labelled images are no random sample of all images, so the sets may hold the right label less often than they "
     "promise: label some images picked at random."
@@ -192,7 +195,9 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
     """The accuracy expected on the unlabelled images, and the calibration whose mean confidence equals it."""
     full, views, unlabelled = clf.label_distributions_, known.views, codes < 0
     lists = clf.neighbors_.lists(CROWD)
-    scores = unfamiliar_scores(full, halves, lists)
+    scores = unfamiliar_scores(
+        full, halves, clf.neighbors_.lists(max(CROWD, min(clf.neighbors_.length, AROUND)))
+    )
     strange = is_unfamiliar(scores, ~unlabelled)
     factor = familiarity(strange)
     if not unlabelled.any():

@@ -1,11 +1,13 @@
-"""Images of no labelled class: the model doubts them, and it doubts the images around them too.
+"""Images of no labelled class: the models doubt them and the images around them, and no label lies near.
 
-    doubt(x) = ½ (1 − confidence of the training on all labels) + ½ P(trainings on two halves of the labels disagree)
-    unfamiliar(x) = mean doubt of x and its nearest neighbors, labelled ones counting 0
+    doubt       mean over x and its ten nearest neighbors of ½ (1 − confidence of the training on all labels) + ½ P(trainings
+                on two halves of the labels disagree); labelled images count 0
+    lack        1 − (labelled images among the 39 nearest, averaged over the neighborhood) / (how many chance would give)
+    unfamiliar  1 − (1 − doubt²)(1 − w · lack²), where w is small if chance would give hardly one label
 
-A single doubtful image is just hard. A whole neighborhood of doubt without a label in it is what a class looks like that
-nobody labelled; so the mean over neighbors tells much more than the image alone (docs/confidence.md). A class so much like
-a labelled one that the model is sure of it cannot be found this way.
+A single doubtful image is just hard, and a single image may have no label near by chance. A whole neighborhood of doubt,
+or one without labels, is what a class looks like that nobody labelled. Where labels are few, all neighborhoods lack labels
+and only doubt counts.
 """
 
 from __future__ import annotations
@@ -21,13 +23,16 @@ Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LEAST = 0.5
-"""A score below this is no sign of an unknown class, however unusual it is among the others."""
+"""Only higher scores are flagged."""
 
-MOST_FLAGGED = 0.05
+MOST_FLAGGED = 0.1
 """At most this share of the images is flagged, those with the highest scores."""
 
-LOWERED = 0.75
+LOWERED = 0.7
 """The confidence of flagged images is multiplied by this."""
+
+NEIGHBORHOOD = 11
+"""Entries of a ranked list over which doubt and lack are averaged, the image itself included."""
 
 
 def unfamiliar_scores(full: Float, halves: Halves, lists: NDArray[np.int32]) -> Float:
@@ -39,19 +44,30 @@ def unfamiliar_scores(full: Float, halves: Halves, lists: NDArray[np.int32]) -> 
     halves : what trainings on halves of the labels say.
     lists : ranked lists of the samples, each sample first in its own.
     """
+    labelled = halves.codes >= 0
+    near = lists[:, :NEIGHBORHOOD]
+    doubt = _doubt(full, halves)[near].mean(axis=1)
+    found = labelled[lists[:, 1:]].sum(axis=1)[near].mean(axis=1)
+    by_chance = (lists.shape[1] - 1) * float(labelled.mean())
+    lack = 1 - np.minimum(found / max(by_chance, 1e-12), 1)
+    weight = -np.expm1(-by_chance / 2)
+    score = 1 - (1 - doubt**2) * (1 - weight * lack**2)
+    return np.where(labelled, 0.0, np.clip(score, 0, 1))
+
+
+def _doubt(full: Float, halves: Halves) -> Float:
+    """Of each sample by itself; halves are asked only about classes that both know."""
     one, other = halves.probabilities
     predicted, doubt = full.argmax(axis=1), 1 - full.max(axis=1)
     both_know = np.logical_and(*(np.isin(predicted, halves.codes[known]) for known in halves.known))
     disagree = 1 - (one * other).sum(axis=1)
     doubt = np.where(both_know, (doubt + disagree) / 2, doubt)
-    labelled = halves.codes >= 0
-    doubt[labelled] = 0.0
-    score = doubt[lists].mean(axis=1)
-    return np.where(labelled, 0.0, np.clip(score, 0, 1))
+    doubt[halves.codes >= 0] = 0.0
+    return doubt
 
 
 def is_unfamiliar(scores: Float, labelled: Mask) -> Mask:
-    """Which samples stand out: those with a high score, and at most a twentieth of all."""
+    """Which samples stand out: those with a high score, and at most a tenth of all."""
     if labelled.all():
         return np.zeros(len(scores), dtype=bool)
     limit = float(np.quantile(scores[~labelled], 1 - MOST_FLAGGED))

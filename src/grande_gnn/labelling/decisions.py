@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError
+from grande_gnn.internal.json_file import parse_json
 
 __all__ = ["FILE_NAME", "KINDS", "SCHEMA", "Decision", "Journal", "check_class_name"]
 
@@ -82,10 +83,7 @@ class Decision:
     @classmethod
     def from_line(cls, line: bytes) -> Decision:
         """Read a line; raises ValueError with the reason if it is no decision."""
-        try:
-            content = json.loads(line)
-        except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+        content = parse_json(line)
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
         if isinstance(content.get("schema"), int) and content["schema"] > SCHEMA:

@@ -162,6 +162,38 @@ def test_weights_with_numbers_for_names(photos):
     assert "weights" in sentence
 
 
+@pytest.mark.parametrize("sigma", ["1e-50", "1e-60", "1e-300", "0", "-1", "nan", "inf"])
+def test_any_sigma_is_used_or_refused(photos, features, sigma):
+    label = (
+        "-o",
+        "out",
+        *FAST,
+        "--model",
+        "sgc",
+        "--graph",
+        "knn",
+        "--neighbors",
+        "4",
+        "--normalize",
+        "none",
+    )
+    invoke("label", photos, *label, "--sigma", sigma)
+    invoke(
+        "evaluate",
+        features,
+        "--folds",
+        "2",
+        "--repeats",
+        "1",
+        "--sigma",
+        sigma,
+        "--device",
+        "cpu",
+        "--model",
+        "sgc",
+    )
+
+
 @pytest.mark.parametrize("seed", [2**32, 2**40, -1])
 def test_a_seed_that_no_generator_takes(photos, seed):
     assert "seed" in refused("label", photos, "-o", "out", *LABEL, "--seed", seed)

@@ -8,6 +8,7 @@ import pytest
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
 from grande_gnn.internal.files import (
     check_output,
+    copy_whole,
     naming,
     write_atomically,
     write_folder,
@@ -160,3 +161,12 @@ def test_the_mark_goes_first_and_comes_last(tmp_path, monkeypatch):
     moves = [pair for pair in moves if "journal" not in pair[1].name]
     assert moves[0][0] == folder / "mark"
     assert moves[-1][1] == folder / "mark"
+
+
+def test_a_copy_that_is_cut_short_without_a_word_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "source").write_bytes(bytes(1000))
+    copy_whole(tmp_path / "source", tmp_path / "good")
+    assert (tmp_path / "good").read_bytes() == bytes(1000)
+    monkeypatch.setattr("shutil.copy2", lambda source, place: place.write_bytes(bytes(7)))
+    with pytest.raises(OSError, match="7 of 1000 bytes were copied"):
+        copy_whole(tmp_path / "source", tmp_path / "short")

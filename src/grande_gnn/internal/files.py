@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +18,7 @@ from grande_gnn.internal.swap import discard, new_entries, recover, swap_in
 __all__ = [
     "check_output",
     "check_output_file",
+    "copy_whole",
     "is_kept",
     "is_unfinished",
     "naming",
@@ -62,6 +65,14 @@ def check_output_file(path: str | os.PathLike[str], overwrite: bool = False) -> 
     if target.is_dir():
         raise InvalidInputError(f"a file is written there, but it is a folder: name a file; got {path}")
     return target
+
+
+def copy_whole(source: Path, place: Path) -> None:
+    """Copy a file with its times; on a full disk the system may copy a part of it without an error."""
+    shutil.copy2(source, place)
+    copied, wanted = place.stat().st_size, source.stat().st_size
+    if copied != wanted:
+        raise OSError(errno.ENOSPC, f"{copied} of {wanted} bytes were copied (is the disk full?)", str(place))
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:

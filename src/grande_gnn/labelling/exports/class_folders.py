@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,11 @@ __all__ = ["IMAGE_FOLDER", "check_copies", "copy_to_class_folders", "folder_name
 
 
 def check_copies(folder: str | Path) -> Path:
-    """Refuse a folder for the copies that has files already."""
+    """Refuse a folder for the copies that has files already; what a killed run left there is removed."""
+    from grande_gnn.internal.swap import recover
+
     target = Path(folder)
+    recover(target)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise OutputExistsError(
             f"the folder for the copies must be new or empty: name another; got {target}, which has files"
@@ -29,19 +31,26 @@ def check_copies(folder: str | Path) -> Path:
 def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
     """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused.
 
-    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number.
+    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number. The class folders appear
+    when all copies are complete.
     """
+    from grande_gnn.internal.files import copy_whole, write_folder
+
+    def fill(part: Path) -> None:
+        taken: set[str] = set()
+        for file, label in zip(result.files, result.labels, strict=True):
+            name = Path(file.replace("/", "_"))
+            place, number = part / folder_name(label) / name, 1
+            while str(place).casefold() in taken:
+                number += 1
+                place = place.with_name(f"{name.stem}_{number}{name.suffix}")
+            taken.add(str(place).casefold())
+            place.parent.mkdir(exist_ok=True)
+            copy_whole(root / file, place)
+
     target = check_copies(folder)
-    taken: set[str] = set()
-    for file, label in zip(result.files, result.labels, strict=True):
-        name = Path(file.replace("/", "_"))
-        place, number = target / folder_name(label) / name, 1
-        while str(place).casefold() in taken:
-            number += 1
-            place = place.with_name(f"{name.stem}_{number}{name.suffix}")
-        taken.add(str(place).casefold())
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(root / file, place)
+    target.resolve().parent.mkdir(parents=True, exist_ok=True)
+    write_folder(target, fill, sorted({folder_name(label) for label in result.labels}))
     return len(result.files)
 
 

@@ -7,10 +7,10 @@ name of a split. So copies are called by the number of their row, and the origin
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grande_gnn.internal.files import copy_whole
 from grande_gnn.labelling.exports.export import images_folder
 
 if TYPE_CHECKING:
@@ -27,5 +27,5 @@ def copy_numbered(folder: Path, labelling: Labelling, what: str) -> list[str]:
     for row, file in enumerate(labelling.files):
         ending = Path(file).suffix.lower()
         names.append(f"{row:06d}{ending if re.fullmatch(r'[.][a-z0-9]+', ending, re.ASCII) else ''}")
-        shutil.copy2(root / file, folder / names[-1])
+        copy_whole(root / file, folder / names[-1])
     return names

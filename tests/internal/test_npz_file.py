@@ -155,6 +155,15 @@ BY_HAND = {
     "a header beyond the limit": archive(
         [("features.npy", npy(header() + " " * 50_000, X.tobytes(), (2, 0)))]
     ),
+    "a blank that is none": archive([("features.npy", npy(header() + "  \xa0  ", X.tobytes()))]),
+    "a separator that is no blank": archive([("features.npy", npy(header() + " \x1c ", X.tobytes()))]),
+    "a length with a leading zero": archive(
+        [("features.npy", npy(header().replace("6", "06"), X.tobytes()))]
+    ),
+    "a comma too many": archive([("features.npy", npy(header().replace("6,", "6,,"), X.tobytes()))]),
+    "brackets that are no tuple": archive(
+        [("features.npy", npy(header().replace("(6, 3)", "(18)"), X.tobytes()))]
+    ),
     "a negative size": archive([("features.npy", npy(header(shape=(-6, -3)), X.tobytes()))]),
     "another version": archive([("features.npy", npy(header(), X.tobytes(), (9, 0)))]),
     "no header": archive([("features.npy", b"\x93NUM")]),

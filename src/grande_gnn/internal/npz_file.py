@@ -35,10 +35,14 @@ _CHUNK = 1 << 18
 _ALLOWED_FLAGS = 0x0002 | 0x0004 | 0x0008 | 0x0800
 """Levels of compression, sizes after the data, and names in UTF-8; all others, such as encryption, are refused."""
 
+_BLANK = " \t\n"
+_B = f"[{_BLANK}]*"
 _ITEM = re.compile(
-    r"""\s*['"](descr|fortran_order|shape)['"]\s*:\s*(?:['"]([^'"]*)['"]|(True|False)|\(([\d\sL,]*)\))\s*(?:,|$)\s*"""
+    rf"""{_B}['"](descr|fortran_order|shape)['"]{_B}:{_B}(?:['"]([^'"]*)['"]|(True|False)|\(([0-9L,{_BLANK}]*)\)){_B}(?:,|$){_B}"""
 )
-_DTYPE = re.compile(r"[<>|=]?[A-Za-z]\d{0,7}")
+_DTYPE = re.compile(r"[<>|=]?[A-Za-z][0-9]{0,7}")
+_LENGTH = re.compile(r"(0|[1-9][0-9]{0,18})L?")
+"""One length of a shape; Python 2 wrote an L after it."""
 
 
 @dataclass(frozen=True)
@@ -168,17 +172,28 @@ def _header(stream: IO[bytes], name: str) -> tuple[np.dtype[Any], bool, tuple[in
     if length > _MAX_HEADER:
         raise InvalidInputError(f"'{name}' must have a header of at most {_MAX_HEADER} bytes; got {length}")
     text = stream.read(length).decode("latin-1")
-    found = _fields(text.strip())
+    found = _fields(text.strip(_BLANK))
     if found.keys() != {"descr", "fortran_order", "shape"} or not _DTYPE.fullmatch(found["descr"]):
         raise InvalidInputError(
             f"'{name}' must be an array of numbers or texts; got the header {text[:120].strip()!r}"
         )
-    sizes = [int(part.strip(" L")) for part in found["shape"].split(",") if part.strip()]
+    shape = _shape(found["shape"])
+    if shape is None:
+        raise InvalidInputError(f"'{name}' must have a shape; got ({found['shape'][:80]!r})")
     try:
         dtype = np.dtype(found["descr"])
     except TypeError:
         raise InvalidInputError(f"'{name}' must be numbers or texts; got dtype {found['descr']!r}") from None
-    return dtype, found["fortran_order"] == "True", tuple(sizes), 8 + width + length
+    return dtype, found["fortran_order"] == "True", shape, 8 + width + length
+
+
+def _shape(text: str) -> tuple[int, ...] | None:
+    """The lengths inside the brackets of a tuple, which has a comma unless it is empty; None if it is none."""
+    *parts, last = (part.strip(_BLANK) for part in text.split(","))
+    lengths = [_LENGTH.fullmatch(part) for part in (*parts, *([last] if last else ()))]
+    if (last and not parts) or not all(lengths):
+        return None
+    return tuple(int(match.group(1)) for match in lengths if match)
 
 
 def _fields(text: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import sys
+import time
 
 import click
 import pytest
@@ -53,8 +54,8 @@ def test_a_signal_is_one_sentence_and_its_status(number, status):
     @one_sentence()
     def work():
         try:
-            os.kill(os.getpid(), number)
-            signal.pause()
+            signal.raise_signal(number)  # to this thread: another one would not interrupt it
+            time.sleep(10)
         finally:
             cleaned.append(True)
 

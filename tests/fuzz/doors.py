@@ -404,7 +404,7 @@ class Rows(Door):
             got = [*store.finished.values(), *store.failed.values()]
         data = files["rows.jsonl"]
         lines = [json.loads(line) for line in data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]]
-        known = {(one["accuracy"], one["seconds"], one["fold"], one["dataset"]) for one in lines}
+        known = {(one.get("accuracy"), one["seconds"], one["fold"], one["dataset"]) for one in lines}
         for row in got:
             require(
                 (row.accuracy, row.seconds, row.trial.fold, row.trial.dataset) in known,

@@ -27,16 +27,15 @@ LONGEST = 400
 
 
 def pure_radius(distances: NDArray[np.float64], is_other: NDArray[np.bool_]) -> float:
-    """The largest radius for which 95 % of the balls are pure.
+    """The radius below which 95 % of the balls are pure; infinity if they always are.
 
     Parameters
     ----------
     distances : from each image to those in its ranked list, ascending.
     is_other : whether these belong to another cluster.
     """
-    first = np.where(is_other.any(axis=1), is_other.argmax(axis=1), distances.shape[1] - 1)
-    until = distances[np.arange(len(distances)), np.maximum(first - is_other.any(axis=1), 0)]
-    return float(np.quantile(until, 1 - PURITY))
+    nearest = np.where(is_other, distances, np.inf).min(axis=1)
+    return float(np.quantile(nearest, 1 - PURITY, method="lower"))
 
 
 def _choose(situation: Situation, n: int) -> Rows:
@@ -47,11 +46,15 @@ def _choose(situation: Situation, n: int) -> Rows:
     cluster = KMeans(n_clusters, n_init=1, random_state=situation.random_state).fit_predict(X)
     distances = np.stack([np.linalg.norm(X - X[column], axis=1) for column in lists.T], axis=1)
     radius = pure_radius(distances, cluster[lists] != cluster[:, None])
-    near = distances <= radius
+    near = distances < radius
     near[:, 0] = True
-    rows, places = np.nonzero(near)
-    balls = csr_array((np.ones(len(rows)), (rows, lists[rows, places])), shape=(len(X), len(X)))
-    return greedy_cover(balls, np.ones(len(X)), situation.known, fading=0.0)
+    # Small balls often tie, and files often lie in the order of their classes: so ties are broken by chance.
+    shuffled = np.random.default_rng(situation.random_state).permutation(len(X))
+    place = np.argsort(shuffled)
+    rows, entries = np.nonzero(near)
+    pairs = (place[rows], place[lists[rows, entries]])
+    balls = csr_array((np.ones(len(rows)), pairs), shape=(len(X), len(X)))
+    return shuffled[greedy_cover(balls, np.ones(len(X)), situation.known[shuffled], fading=0.0)]
 
 
 PROBCOVER = Strategy("probcover", "Images whose balls of one radius cover most others.", _choose)

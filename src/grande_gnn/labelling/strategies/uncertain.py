@@ -16,7 +16,7 @@ from grande_gnn.labelling.strategies.strategy import Rows, Situation, Strategy
 
 __all__ = ["ENOUGH_LABELS", "MARGIN", "USEFUL"]
 
-ENOUGH_LABELS = 8
+ENOUGH_LABELS = 4
 """Labels per class from which on uncertain images are worth more than typical ones."""
 
 N_NEIGHBORS = 10

@@ -6,6 +6,7 @@ from scipy.special import softmax
 
 from grande_gnn import GrandeClassifier
 from grande_gnn.classifier import committee as module
+from grande_gnn.classifier import tuning
 from grande_gnn.classifier.committee import Committee, choose, for_many_classes, train_alone, train_committee
 from grande_gnn.classifier.graph_free import GraphFree
 from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
@@ -195,3 +196,30 @@ def test_two_labels_in_each_of_200_classes_are_enough_with_the_higher_learning_r
         for problem in (slow, for_many_classes(slow))
     ]
     assert accuracies[1] > accuracies[0] + 0.2, accuracies
+
+
+def epochs_of(monkeypatch, fit):
+    """How many epochs of how many trainings ``fit`` takes, all together."""
+    counted = []
+    train = LearningProblem.train
+
+    def count(problem, label_sets, **options):
+        sets = list(label_sets)
+        counted.append(problem.settings.epochs * len(sets))
+        return train(problem, sets, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LearningProblem, "train", count)
+        fit()
+    return sum(counted)
+
+
+@pytest.mark.parametrize(("n_members", "fits"), [(5, 10), (3, 10), (1, 2.5)])
+def test_automatic_settings_cost_no_more_than_their_budget(three_blobs, monkeypatch, n_members, fits):
+    X, _, codes = three_blobs
+    monkeypatch.setattr(tuning, "MEMBERS", tuning.MEMBERS[:n_members])
+    fixed = {"graph": "knn", "n_neighbors": 9, "normalize": "l2", "sigma": 0.2}
+    one = epochs_of(monkeypatch, lambda: automatic(model="sgc", **fixed).fit(X, codes))
+    all_of_them = epochs_of(monkeypatch, lambda: automatic(model="sgc").fit(X, codes))
+    assert one == 30
+    assert n_members * one < all_of_them <= fits * one

@@ -6,6 +6,7 @@ import sys
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -96,3 +97,25 @@ def test_the_engine_is_measured_at_the_shapes_of_all_five_datasets(monkeypatch):
 
     pairs = {(row.dataset, row.model) for row in engine.GPU_ROWS}
     assert pairs == {(dataset, model) for dataset in engine.SHAPES for model in ("sgc", "appnp")}
+
+
+@pytest.mark.slow
+def test_the_committee_is_compared_draw_by_draw_and_goes_on(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = (np.eye(3, 6)[y] * 4 + rng.normal(size=(60, 6))).astype(np.float32)
+    (tmp_path / "made").mkdir()
+    np.savez(
+        tmp_path / "made" / "features_made.npz", features=X, labels=y, files=[f"{i}.png" for i in range(60)]
+    )
+    out = tmp_path / "committee.csv"
+    options = ("--data", tmp_path, "--sets", "made", "--cases", "r2", "--device", "cpu", "--out", out)
+    systems = ("--systems", "knn 20 center-l2", "logistic regression")
+    run("committee.py", *options, *systems, "--draws", 1)
+    first = rows_of(out)
+    assert [row["system"] for row in first] == list(systems[1:])
+    assert all(0 <= float(row["accuracy"]) <= 100 and row["labels"] == "6" for row in first)
+    assert "minus best: mean" in run("committee.py", *options, *systems, "committee", "--draws", 1)
+    rows = rows_of(out)
+    assert rows[:2] == first
+    assert [row["system"] for row in rows] == [*systems[1:], "committee"]

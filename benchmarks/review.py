@@ -81,12 +81,11 @@ def measure_page(options: argparse.Namespace) -> list[dict[str, Any]]:
         ready(page)
         open_queue(page, options.queue)
         key = {name: KEYS[place] for place, name in enumerate(session.classes)}
-        shown, confirmed = [], []
+        shown = []
         begin = time.perf_counter()
         for _ in range(options.decisions):
             row = int(page.evaluate("document.getElementById('stage').dataset.row"))
             shown.append(_press(page, key[truth[row]]))
-            confirmed.append(time.perf_counter())
         took = time.perf_counter() - begin
         _wait(page, "document.getElementById('status').dataset.pending === '0'")
         end = time.perf_counter()
@@ -97,12 +96,15 @@ def measure_page(options: argparse.Namespace) -> list[dict[str, Any]]:
         decided = len(session.state.marks)
         after = accuracy(session.labels(), truth, open_rows)
     return [
-        row_of("page", "accuracy before", before),
-        row_of("page", "accuracy after", after, f"{decided} decisions, decided images included"),
-        row_of("page", "decisions per minute", 60 * options.decisions / took),
-        row_of("page", "next image shown, median ms", float(np.median(shown))),
-        row_of("page", "next image shown, 95 % ms", float(np.quantile(shown, 0.95))),
-        row_of("page", "full training after the last decision, s", settled),
+        row_of("page", measure, value, f"queue {options.queue}, {decided} decisions")
+        for measure, value in {
+            "accuracy before": before,
+            "accuracy after, decided images included": after,
+            "decisions per minute": 60 * options.decisions / took,
+            "next image shown, median ms": float(np.median(shown)),
+            "next image shown, 95 % ms": float(np.quantile(shown, 0.95)),
+            "full training after the last decision, s": settled,
+        }.items()
     ]
 
 

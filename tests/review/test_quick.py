@@ -5,7 +5,7 @@ import pytest
 
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.full_fit import full_fit
-from grande_gnn.review.quick import RIDGE, STRENGTH, Basis, QuickAnswer, answer_of, basis_of
+from grande_gnn.review.quick import RIDGE, STRENGTH, Basis, QuickAnswer, _principal, answer_of, basis_of
 
 
 @pytest.fixture
@@ -82,6 +82,15 @@ def test_the_basis_has_rows_of_length_one_that_are_alike_in_a_neighborhood(full)
     near = full.neighbors.lists(4)[:, 1:]
     alike = np.einsum("id,ijd->ij", basis.rows, basis.rows[near]).mean()
     assert alike > (basis.rows @ basis.rows.T).mean() + 0.3
+
+
+def test_many_features_are_reduced_to_their_principal_components():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5)) @ rng.normal(size=(5, 300)) + 7  # five directions hold everything
+    kept = _principal(X.astype(np.float32))
+    assert kept.shape == (500, 192)
+    centered = X - X.mean(axis=0)
+    np.testing.assert_allclose(kept @ kept.T, centered @ centered.T, atol=0.05)
 
 
 def test_it_agrees_with_the_full_training_on_most_images(full, quick):

@@ -6,6 +6,7 @@ so a number is enough to make an input again.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -38,6 +39,11 @@ VALUES: tuple[Any, ...] = (
     1e-320, float("nan"), float("inf"), -float("inf"), *NUMBERS,
 )  # fmt: skip
 """Values that are put in the place of others."""
+
+
+def value_of(random: random.Random) -> Any:
+    """One of them, as a new object: it may be changed afterwards."""
+    return copy.deepcopy(random.choice(VALUES))
 
 
 # -- any file -------------------------------------------------------------------------------------------
@@ -116,7 +122,7 @@ def edit(random: random.Random, value: Any) -> Any:
     """Change, remove, add or repeat one field of a document; the document itself may be changed."""
     path = random.choice(places(value)[1:] or [()])
     if not path:
-        return random.choice(VALUES)
+        return value_of(random)
     parent = value
     for key in path[:-1]:
         parent = parent[key]
@@ -124,7 +130,7 @@ def edit(random: random.Random, value: Any) -> Any:
     if how == 0:
         del parent[path[-1]]
     elif how == 1 and isinstance(parent, dict):
-        parent[random.choice(("x", "a" * 300, "\ud800", ""))] = random.choice(VALUES)
+        parent[random.choice(("x", "a" * 300, "\ud800", ""))] = value_of(random)
     elif how == 2 and isinstance(parent[path[-1]], (int, float)):
         parent[path[-1]] = parent[path[-1]] * random.choice((-1, 2, 1e3, 1e300)) + random.choice((0, 1, 0.5))
     elif how == 3:
@@ -133,7 +139,7 @@ def edit(random: random.Random, value: Any) -> Any:
             deep = [deep]
         parent[path[-1]] = deep
     else:
-        parent[path[-1]] = random.choice(VALUES)
+        parent[path[-1]] = value_of(random)
     return value
 
 
@@ -147,9 +153,7 @@ def json_field(random: random.Random, data: bytes) -> bytes:
         value = edit(random, value)
     text = json.dumps(value)
     if isinstance(value, dict) and value and random.random() < 0.05:
-        text = (
-            text[:-1] + f", {json.dumps(random.choice(list(value)))}: {json.dumps(random.choice(VALUES))}}}"
-        )
+        text = text[:-1] + f", {json.dumps(random.choice(list(value)))}: {json.dumps(value_of(random))}}}"
     if random.random() < 0.02:
         text = text.replace("0", random.choice(("1e999", "[" * 50_000, "9" * 5000)), 1)
     return text.encode()

@@ -45,6 +45,9 @@ def test_an_input_follows_from_its_number():
         door = doors.DOORS[name]
         assert run.input_of(door, 5) == run.input_of(door, 5)
         assert len({str(run.input_of(door, number)) for number in range(40)}) > 30
+    door = doors.DOORS["settings"]
+    before = [run.input_of(door, number) for number in range(300)]
+    assert [run.input_of(door, number) for number in range(299, -1, -1)] == before[::-1]
 
 
 WAYS = (*mutators.BYTES, mutators.blind, mutators.json_field, mutators.json_line, mutators.npz_member)

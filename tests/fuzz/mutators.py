@@ -131,7 +131,7 @@ def edit(random: random.Random, value: Any) -> Any:
         del parent[path[-1]]
     elif how == 1 and isinstance(parent, dict):
         parent[random.choice(("x", "a" * 300, "\ud800", ""))] = value_of(random)
-    elif how == 2 and isinstance(parent[path[-1]], (int, float)):
+    elif how == 2 and isinstance(parent[path[-1]], (int, float)) and abs(parent[path[-1]]) < 1e300:
         parent[path[-1]] = parent[path[-1]] * random.choice((-1, 2, 1e3, 1e300)) + random.choice((0, 1, 0.5))
     elif how == 3:
         deep: Any = parent[path[-1]]

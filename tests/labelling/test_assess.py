@@ -1,9 +1,13 @@
 """Labels, confidences, runner-ups and flags agree with one another and with what was given."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from grande_gnn import GrandeClassifier
+from grande_gnn.classifier.halves import Halves
+from grande_gnn.graph import Neighbors
 from grande_gnn.internal.validation import encode_labels
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.confidence import Calibration
@@ -173,6 +177,7 @@ def test_a_given_label_has_the_confidence_of_the_half_that_did_not_know_it(group
     held_out = clf.train_halves(codes).held_out()
     own = np.exp(held_out.logits[np.arange(30), held_out.labels])
     sure = own == np.exp(held_out.logits).max(axis=1)
+    assert np.abs(result.confidence[:30][sure] - own[sure]).mean() > 0.1  # it is calibrated
     order = np.argsort(own[sure])
     assert (np.diff(result.confidence[:30][sure][order]) >= -1e-9).all()  # the curve is monotonous
     assert not np.allclose(
@@ -243,6 +248,28 @@ def test_sets_are_the_conformal_ones_of_the_halves(groups):
     expected, _, _ = conformal_sets(0.9, held_out, scores)
     for row in range(24, 90):
         assert set(result.label_sets[row]) == {*NAMES[expected[row]], result.labels[row]}
+
+
+def test_sets_are_calibrated_on_labels_that_a_half_did_not_know():
+    """Each half is sure of the labels it knows and unsure of all others, so every set has both classes."""
+    rng = np.random.default_rng(0)
+    codes = np.where(np.arange(80) < 40, np.arange(80) % 2, -1)
+    first = (codes >= 0) & (np.arange(80) < 20)
+    known = (first, (codes >= 0) & ~first)
+    own = np.eye(2)[np.maximum(codes, 0)]
+    probabilities = tuple(
+        np.where(
+            half[:, None], 0.01 + 0.98 * own, np.where(codes[:, None] >= 0, 0.6 - 0.2 * own, [[0.55, 0.45]])
+        )
+        for half in known
+    )
+    clf = SimpleNamespace(
+        classes_=NAMES[:2], neighbors_=Neighbors(rng.normal(size=(80, 3)), device="cpu"), reached_=codes > -2,
+        copies_=np.arange(80), halves_=Halves(codes, known, probabilities), label_distributions_=probabilities[0],
+    )  # fmt: skip
+    given = [str(NAMES[code]) if code >= 0 else "" for code in codes]
+    result = assess(clf, given, [str(i) for i in range(80)], coverage=0.9)
+    assert all(sorted(found) == ["cat", "dog"] for found in result.label_sets[40:])
 
 
 def test_labels_in_series_make_the_promise_of_sets_doubtful():

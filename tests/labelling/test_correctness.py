@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from grande_gnn.labelling.correctness import Correctness, fit_correctness, log_odds
+from grande_gnn.labelling.correctness import WRONG, Correctness, fit_correctness, log_odds
 
 
 def made(n, offset, slope, seed=0):
@@ -123,6 +123,17 @@ def test_contradictions_by_unlikely_classes_are_wrong_labels():
     assert ((likely >= 0) & (likely <= 1)).all()
     assert likely[is_wrong[missed]].mean() > 0.6
     assert likely[~is_wrong[missed]].mean() < 0.3
+
+
+def test_a_wrong_label_is_as_likely_as_the_formula_says():
+    """One curve and one share of wrong labels: Bayes' rule, written out."""
+    share = WRONG[7]
+    curve = Correctness(np.array([-1.0]), np.array([0.5]), np.array([1.0]), np.eye(1, 13, 7))
+    q = expit(-1 + 0.5 * log_odds(np.array([0.9])))
+    by_prediction = 0.95 * 0.2 + 0.05 / 9
+    by_label = 0.2 * by_prediction + 0.8 / 9
+    expected = share * by_label / (share * by_label + (1 - share) * (1 - q) * by_prediction)
+    np.testing.assert_allclose(curve.wrong_label(np.array([0.9]), np.array([0.2]), 10), expected)
 
 
 def test_a_surer_prediction_and_a_less_likely_class_make_a_label_more_doubtful():

@@ -160,6 +160,10 @@ BY_HAND = {
     "a length with a leading zero": archive(
         [("features.npy", npy(header().replace("6", "06"), X.tobytes()))]
     ),
+    "quotes that do not match": archive(
+        [("features.npy", npy(header().replace("'descr'", "'descr\""), X.tobytes()))]
+    ),
+    "a name in several lines": archive([("a\nb.npy", npy(header(), X.tobytes()))]),
     "a comma too many": archive([("features.npy", npy(header().replace("6,", "6,,"), X.tobytes()))]),
     "brackets that are no tuple": archive(
         [("features.npy", npy(header().replace("(6, 3)", "(18)"), X.tobytes()))]

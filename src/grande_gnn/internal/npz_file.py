@@ -38,7 +38,7 @@ _ALLOWED_FLAGS = 0x0002 | 0x0004 | 0x0008 | 0x0800
 _BLANK = " \t\n"
 _B = f"[{_BLANK}]*"
 _ITEM = re.compile(
-    rf"""{_B}['"](descr|fortran_order|shape)['"]{_B}:{_B}(?:['"]([^'"]*)['"]|(True|False)|\(([0-9L,{_BLANK}]*)\)){_B}(?:,|$){_B}"""
+    rf"""{_B}(['"])(descr|fortran_order|shape)\1{_B}:{_B}(?:(['"])([^'"]*)\3|(True|False)|\(([0-9L,{_BLANK}]*)\)){_B}(?:,|$){_B}"""
 )
 _DTYPE = re.compile(r"[<>|=]?[A-Za-z][0-9]{0,7}")
 _LENGTH = re.compile(r"(0|[1-9][0-9]{0,18})L?")
@@ -74,7 +74,7 @@ def read_npz(
             if missing:
                 raise FileFormatError(
                     f"{path} has no array '{missing[0]}', so it is not a {what} file; "
-                    f"got {', '.join(sorted(members))[:200] or 'nothing'}"
+                    f"got {_line(', '.join(sorted(members))) if members else 'nothing'}"
                 )
             return {
                 name: _read(archive, members[name], name, one)
@@ -98,8 +98,9 @@ def read_npz(
         ) from None
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+def _line(text: object) -> str:
+    """An error or a text in one line of bounded length."""
+    return " ".join(str(text).split())[:200] or type(text).__name__
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -202,7 +203,7 @@ def _fields(text: str) -> dict[str, str]:
         return {}
     inside, place, found = text[1:-1], 0, {}
     while match := _ITEM.match(inside, place):
-        key, quoted, flag, shape = match.groups()
+        _, key, _, quoted, flag, shape = match.groups()
         value = {"descr": quoted, "fortran_order": flag, "shape": shape}[key]
         if key in found or value is None:
             return {}

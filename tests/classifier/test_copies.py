@@ -49,3 +49,8 @@ def test_copies_must_be_much_nearer_for_both():
     far = [[100 * m, 0, 0] for m in range(1, 30)]
     groups = find_copies(Neighbors(np.array(near + far, dtype=np.float32)))
     assert groups[0] != groups[1]
+
+
+def test_any_number_of_equal_samples_is_one_group(pictures):
+    X = np.vstack([pictures, np.repeat(pictures[7:8], 20, axis=0)])
+    assert find_copies(Neighbors(X)).tolist() == [*range(200), *[7] * 20]

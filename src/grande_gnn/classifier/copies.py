@@ -3,14 +3,14 @@
 Two samples are copies of each other if each is among the other's nearest neighbors and their distance is less than a
 quarter of two typical distances: of the median distance from a sample to its nearest neighbor, and of the distance to
 their own fifth neighbors. The first says that copies are rare exceptions in these data, the second that the two are not
-just members of a dense group.
+just members of a dense group. Samples with equal features are copies in any case.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
+from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from grande_gnn.graph import Neighbors
@@ -22,7 +22,7 @@ MUCH_NEARER = 0.25
 pictures of one thing above."""
 
 AMONG = 5
-"""A sample can have at most this many copies, because its neighbors beyond the fifth are not looked at."""
+"""Neighbors that are looked at: a sample has at most this many copies whose features differ from its own."""
 
 
 def find_copies(neighbors: Neighbors) -> NDArray[np.int64]:
@@ -39,8 +39,15 @@ def find_copies(neighbors: Neighbors) -> NDArray[np.int64]:
     distances = np.stack([neighbors.distances(k) for k in range(2, near + 2)], axis=1)
     crowd = distances[:, -1] if near == AMONG else np.full(n, np.inf)
     limit = MUCH_NEARER * np.minimum(np.median(distances[:, 0]), crowd)
-    rows, places = np.nonzero(distances <= limit[:, None])
-    one_way = coo_matrix((np.ones(len(rows)), (rows, lists[rows, places])), shape=(n, n)).tocsr()
-    _, component = connected_components(one_way.multiply(one_way.T), directed=False)
+    one_way = _edges(distances <= limit[:, None], lists)
+    mutual = one_way.multiply(one_way.T) + _edges(distances == 0, lists)  # equal rows, however many there are
+    _, component = connected_components(mutual, directed=False)
     _, first, which = np.unique(component, return_index=True, return_inverse=True)
     return first[which]
+
+
+def _edges(chosen: NDArray[np.bool_], lists: NDArray[np.int32]) -> csr_matrix:
+    """The chosen entries of the lists as a matrix."""
+    rows, places = np.nonzero(chosen)
+    n = len(lists)
+    return csr_matrix((np.ones(len(rows)), (rows, lists[rows, places])), shape=(n, n))

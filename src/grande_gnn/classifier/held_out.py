@@ -15,7 +15,7 @@ from grande_gnn.degree import Degree
 __all__ = ["N_FOLDS", "HeldOut", "held_out_folds", "hold_out"]
 
 N_FOLDS = 4
-"""Folds of the labelled samples: few, because each costs a training of every confirmed candidate."""
+"""Folds of the labelled samples: few, because each costs a training."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import pytest
 
 from grande_gnn.errors import FileFormatError
 from grande_gnn.images import time_limit
-from grande_gnn.images.time_limit import TOO_SLOW, limited, limited_or_killed
+from grande_gnn.images.time_limit import TOO_SLOW, limited, limited_memory, limited_or_killed
 
 
 def burn() -> None:
@@ -44,7 +44,7 @@ def test_a_worker_is_ended() -> None:
 def test_a_worker_gets_a_memory_error_and_goes_on() -> None:
     def work() -> None:
         try:
-            with limited_or_killed():
+            with limited_memory():
                 bytearray(2**30)
         except MemoryError:
             bytearray(2**30)  # outside of the block there is no limit

@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-__all__ = ["TIME_LIMIT_S", "TOO_SLOW", "limited", "limited_or_killed"]
+__all__ = ["TIME_LIMIT_S", "TOO_SLOW", "limited", "limited_memory", "limited_or_killed"]
 
 TIME_LIMIT_S = 10.0
 """Of processor time, so that a busy machine changes nothing. The largest photos take about two seconds."""
@@ -33,17 +33,25 @@ _HAS_TIMER = hasattr(signal, "setitimer")
 
 @contextmanager
 def limited_or_killed() -> Iterator[None]:
-    """For worker processes: SIGPROF ends this process when the block takes too long; too much memory is a MemoryError."""
+    """For worker processes: SIGPROF ends this process when the block takes too long."""
     if not _HAS_TIMER:
         yield
         return
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, TIME_LIMIT_S)
-    before = _limit_memory()
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """For worker processes: inside the block too much memory is a MemoryError; it reads several files, one at a time."""
+    before = _limit_memory()
+    try:
+        yield
+    finally:
         if before is not None:
             resource.setrlimit(resource.RLIMIT_AS, before)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -25,7 +25,7 @@ from grande_gnn.images.pool import run_pool
 from grande_gnn.images.read import read_image, thumbnail_jpeg
 from grande_gnn.images.shared_pixels import SharedPixels, allocate_pixels
 from grande_gnn.images.store import FeatureStore, FileState, digest_file
-from grande_gnn.images.time_limit import limited, limited_or_killed
+from grande_gnn.images.time_limit import limited, limited_memory, limited_or_killed
 from grande_gnn.internal.device import resolve_device
 
 __all__ = [
@@ -172,23 +172,27 @@ class Tasks:
         files = [_identify(path) for path in paths]
         place, pixels = self._next_buffer()
         n_images = 0
-        for position, (path, file) in enumerate(zip(paths, files, strict=True), start=start):
-            file.reason = file.reason or skipped.get(position, "")
-            if file.reason or file.digest in self.known:
-                continue
-            try:
-                with self._limited(position):
-                    image = read_image(path, self.preprocess.resize)
-                    pixels[n_images] = self.preprocess.crop(image)
-                    file.thumbnail = thumbnail_jpeg(image) if self.thumbnails else b""
-            except FileFormatError as error:
-                file.reason = str(error)
-                continue
-            file.is_new = True
-            n_images += 1
+        with nullcontext() if self.worker is None else limited_memory():
+            for position, (path, file) in enumerate(zip(paths, files, strict=True), start=start):
+                file.reason = file.reason or skipped.get(position, "")
+                if not file.reason and file.digest not in self.known:
+                    file.is_new = self._read(position, path, file, pixels[n_images])
+                    n_images += file.is_new
         if self.extractor is not None and n_images:
             return Batch(start, files, self.extractor(torch.from_numpy(pixels[:n_images])).numpy())
         return Batch(start, files, pixels[:n_images] if place is None else place._replace(n_images=n_images))
+
+    def _read(self, position: int, path: Path, file: FileResult, pixels: NDArray[np.uint8]) -> bool:
+        """Read one file into ``pixels``; False, with the reason in ``file``, if that is not possible."""
+        try:
+            with self._limited(position):
+                image = read_image(path, self.preprocess.resize)
+                pixels[:] = self.preprocess.crop(image)
+                file.thumbnail = thumbnail_jpeg(image) if self.thumbnails else b""
+        except FileFormatError as error:
+            file.reason = str(error)
+            return False
+        return True
 
     @contextmanager
     def _limited(self, position: int) -> Iterator[None]:

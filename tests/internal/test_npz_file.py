@@ -164,6 +164,7 @@ BY_HAND = {
         [("features.npy", npy(header().replace("'descr'", "'descr\""), X.tobytes()))]
     ),
     "a name in several lines": archive([("a\nb.npy", npy(header(), X.tobytes()))]),
+    "data before the archive": b"x" + archive([GOOD]),
     "a comma too many": archive([("features.npy", npy(header().replace("6,", "6,,"), X.tobytes()))]),
     "brackets that are no tuple": archive(
         [("features.npy", npy(header().replace("(6, 3)", "(18)"), X.tobytes()))]

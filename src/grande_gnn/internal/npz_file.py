@@ -68,7 +68,10 @@ def read_npz(
     if not Path(path).is_file():
         raise FileFormatError(f"no such {what} file: check the path; got {path}")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            file.seek(0)
+            if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):  # zip files may also follow other data
+                raise zipfile.BadZipFile("other data before the archive")
             members = _members(archive)
             missing = [name for name, one in wanted.items() if one.required and name not in members]
             if missing:

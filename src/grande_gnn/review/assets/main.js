@@ -110,7 +110,7 @@ const label = (text) => send("label", { label: text });
 async function accept() {
   const [row] = store.selected.size ? [] : view.target;
   if (row === undefined) return;
-  const [image] = await details([row]);
+  const image = shown?.row === row ? shown : (await details([row]))[0]; // what the user sees, also if it is changing
   if (image?.label) label(image.label);
 }
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grande_gnn.errors import FileFormatError
@@ -8,6 +8,7 @@ from grande_gnn.labelling.exports.class_ids import class_list, read_class_ids, u
 NAMES = st.lists(st.text(max_size=3), max_size=6)
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(NAMES, max_size=4))
 def test_no_number_ever_changes_or_is_used_twice(rounds):
     ids = {}

@@ -65,7 +65,7 @@ def test_without_a_seed_every_fit_is_another(data):
     assert any((answer != answers[0]).any() for answer in answers[1:])
 
 
-@pytest.mark.parametrize(("parameter", "value"), [("graph", "tree"), ("degree", "rank"), ("model", "gcn")])
+@pytest.mark.parametrize(("parameter", "value"), [("graph", "tree"), ("degree", "rank"), ("model", "gin")])
 def test_refuses_what_it_does_not_know(data, parameter, value):
     X, y = data
     with pytest.raises(InvalidInputError, match=f"{parameter} must be one of .*; got '{value}'"):

@@ -128,7 +128,7 @@ def test_refuses_what_is_no_npz(refused, tmp_path, content):
         (["--sigma", -0.2], "sigma must be a positive number"),
         (["--sigma", "nan"], "sigma must be a positive number"),
         (["--sigma", "small"], "--sigma"),
-        (["--model", "gcn"], "'gcn'"),
+        (["--model", "gin"], "'gin'"),
         (["--degree", "pagerank"], "'pagerank'"),
         (["--graph", "full"], "'full'"),
         (["--normalize", "z"], "'z'"),

@@ -59,7 +59,7 @@ def test_hops_may_be_chosen_even_none(model):
 @pytest.mark.parametrize(
     ("field", "values"),
     {
-        "model": ["gcn", None],
+        "model": ["gin", None],
         "n_hops": [-1, 2.0, "2"],
         "alpha": [-0.1, 1.1, math.nan, None],
         "dropout": [-0.1, 1.0, math.nan, "half"],

@@ -162,7 +162,7 @@ def test_rows_are_flat_and_say_what_is_undefined(blobs):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "gat"}, "model must be one of"),
+        ({"model": "gin"}, "model must be one of"),
         ({"degree": "pagerank"}, "degree must be one of"),
         ({"sigma": 0}, "sigma must be a positive number"),
         ({"sigma": [0.2, -1]}, "sigma must be a positive number.*; got -1"),

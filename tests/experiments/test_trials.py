@@ -67,7 +67,7 @@ def test_packing_keeps_every_trial_once_and_kinds_apart(size):
         {"repeats": 0},
         {"inner_folds": 1},
         {"sigmas": (0.0,)},
-        {"models": ("gcn",)},
+        {"models": ("gin",)},
         {"lr": -1.0},
         {"normalize": "max"},
         {"graph": "full"},

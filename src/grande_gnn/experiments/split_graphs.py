@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grande_gnn.engine import Degree, Replica, Settings, as_degree, train
+from grande_gnn.engine import Degree, Replica, Settings, as_degree, as_model, train
 from grande_gnn.errors import FileFormatError
 from grande_gnn.experiments.statistics import Interval, interval_over_folds, paired_interval
 from grande_gnn.graph import Graph
@@ -162,7 +162,7 @@ def evaluate_split(
     ``settings`` are ``hidden`` and fields of :class:`~grande_gnn.engine.Settings` that replace the published ones.
     """
     seeds = check_integer(seeds, name="seeds", low=1)
-    published = PUBLISHED.get(model, OTHERWISE) if isinstance(model, str) else OTHERWISE
+    published = PUBLISHED.get(as_model(model).name, OTHERWISE)
     hidden = settings.pop("hidden", published.hidden)
     shared = Settings(
         model=model, device=device, seed=random_state, **{**dict(published.settings), **settings}

@@ -151,17 +151,7 @@ def fit_correctness(
         prior = _log_t(offset / OFFSET_SCALE) + _log_t((slope - 1) / SLOPE_SCALE)
         agreed = log_expit(offset[:, None] + slope[:, None] * x_hit) @ hits
         misfit = expit(-(offset[:, None] + slope[:, None] * x[missed.place]))
-        log_posterior = np.stack(
-            [
-                agreed
-                + prior
-                + log_wrong
-                + hits.sum() * np.log1p(-share)
-                + missed.log_likelihood(misfit, share, n_classes)
-                for share, log_wrong in zip(WRONG, _log_prior_wrong(n_classes), strict=True)
-            ],
-            axis=1,
-        )
+        log_posterior = _log_posterior(prior + agreed, misfit, float(hits.sum()), missed, n_classes)
         joint = np.exp(log_posterior - log_posterior.max())
         posterior = joint.sum(axis=1)
         joint /= np.maximum(posterior, 1e-300)[:, None]
@@ -169,6 +159,17 @@ def fit_correctness(
         heights = _around(height, posterior, heights, N_OFFSETS)
         slopes = _around(slope, posterior, slopes, N_SLOPES)
     return Correctness(offset, slope, posterior, joint)
+
+
+def _log_posterior(known: Float, misfit: Float, n_hits: float, missed: _Missed, n_classes: int) -> Float:
+    """For each curve and each share of wrong labels; ``known`` is what does not depend on that share."""
+    return np.stack(
+        [
+            known + log_wrong + n_hits * np.log1p(-share) + missed.log_likelihood(misfit, share, n_classes)
+            for share, log_wrong in zip(WRONG, _log_prior_wrong(n_classes), strict=True)
+        ],
+        axis=1,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -170,7 +170,7 @@ def documented(module):
     body += [inner for node in body if is_type_checking(node) for inner in node.body]
     names = set()
     for node, after in zip_longest(body, body[1:]):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names |= {node.name} if ast.get_docstring(node) else set()
         elif isinstance(node, (ast.Import, ast.ImportFrom)):  # documented where they are defined
             names |= {alias.asname or alias.name for alias in node.names}

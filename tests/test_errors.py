@@ -9,6 +9,8 @@ from grande_gnn import errors
     ("name", "standard"),
     [
         ("InvalidInputError", ValueError),
+        ("InvalidTypeError", ValueError),
+        ("InvalidTypeError", TypeError),
         ("FileFormatError", ValueError),
         ("OutputExistsError", FileExistsError),
         ("MissingDependencyError", ImportError),
@@ -23,4 +25,4 @@ def test_can_be_caught_both_ways(name, standard):
 
 
 def test_every_public_error_is_in_the_table_above():
-    assert len(errors.__all__) == 6
+    assert len(errors.__all__) == 7

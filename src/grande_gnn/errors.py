@@ -9,6 +9,7 @@ __all__ = [
     "FileFormatError",
     "GrandeError",
     "InvalidInputError",
+    "InvalidTypeError",
     "MissingDependencyError",
     "NotEnoughMemoryError",
     "OutputExistsError",
@@ -21,6 +22,10 @@ class GrandeError(Exception):
 
 class InvalidInputError(GrandeError, ValueError):
     """An argument, array or label set that cannot be used."""
+
+
+class InvalidTypeError(InvalidInputError, TypeError):
+    """A value of a type that cannot be used, such as a dictionary among numbers."""
 
 
 class FileFormatError(InvalidInputError):

@@ -106,7 +106,7 @@ Y = np.arange(12) % 2
         ({"features": X, "labels": np.full(12, -1)}, "at least one sample must be labelled"),
         ({"features": X, "labels": np.full(12, "")}, "at least one sample must be labelled"),
         ({"features": X, "labels": np.arange(12)}, "every fold needs labelled samples"),
-        ({"features": X, "labels": np.array([None] * 12)}, "without pickled objects"),
+        ({"features": X, "labels": np.array([None] * 12)}, "integers or real numbers or texts"),
     ],
 )
 def test_refuses_files(refused, tmp_path, arrays, words):

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from grande_gnn import GrandeClassifier
 from grande_gnn.cli import main
 from grande_gnn.graph import GRAPHS, knn_graph, ranked_lists
 from grande_gnn.graph.graph_files import save_graph, save_lists
@@ -253,9 +254,9 @@ def test_a_place_for_copies_that_is_taken_is_refused_before_the_work(photos, run
 def test_a_model_made_on_a_gpu_is_reused_where_the_command_says(photos, run, tmp_path):
     out = tmp_path / "out"
     run(photos, "-o", out, *FAST, "--paper")
+    GrandeClassifier.load(out / "model").set_params(device="cuda").save(out / "model", overwrite=True)
     saved = json.loads((out / "model" / "model.json").read_text(encoding="utf-8"))
-    saved["parameters"]["device"] = "cuda"
-    (out / "model" / "model.json").write_text(json.dumps(saved), encoding="utf-8")
+    assert saved["parameters"]["device"] == "cuda"
     run(photos, "-o", tmp_path / "more", "--reuse", out, "--workers", 0, "--device", "cpu")
     again = json.loads((tmp_path / "more" / "model" / "model.json").read_text(encoding="utf-8"))
     assert again["parameters"]["device"] == "cpu"

@@ -29,6 +29,8 @@ GONE = {
     "report.content": ["CalibrationBin", "Estimate", "Problem", "ReportContent", "Suspicion"],
     "report.render": ["Thumbnails"],
     "report.view": ["build_page"],
+    # the estimate of 0.1: replaced by labelling.expected_accuracy, labelling.calibration and labelling.suspicion
+    "confidence": ["estimate_accuracy", "fit_offset", "fit_temperature", "suspicious_labels"],
     # inner parts of the experiments that have plainer names now
     "baselines.augment": ["centre_view"],
     "experiments.work": ["Material", "Tick", "work"],

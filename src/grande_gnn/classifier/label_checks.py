@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from grande_gnn.errors import InvalidInputError
+from grande_gnn.errors import InvalidInputError, InvalidTypeError
 from grande_gnn.internal.validation import as_label_array, encode_labels
 
 __all__ = ["check_labels", "one_line_errors"]
@@ -46,5 +46,7 @@ def one_line_errors() -> Iterator[None]:
     """Raise the errors of scikit-learn's checks as one line and as an error of this package."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except TypeError as error:
+        raise InvalidTypeError(" ".join(str(error).split())) from None
+    except ValueError as error:
         raise InvalidInputError(" ".join(str(error).split())) from None

@@ -26,6 +26,7 @@ __all__ = ["TIME_LIMIT_S", "TOO_SLOW", "limited", "limited_memory", "limited_or_
 TIME_LIMIT_S = 10.0
 """Of processor time, so that a busy machine changes nothing. The largest photos take about two seconds."""
 TOO_SLOW = f"took more than {TIME_LIMIT_S:g} s to read"
+"""The reason of such a file in ``problems.csv``."""
 _WORKER_BYTES = 768 * 2**20
 """What a worker may allocate while it reads one file: more than the memory that a file is allowed to declare."""
 _HAS_TIMER = hasattr(signal, "setitimer")

@@ -50,7 +50,7 @@ def label_file(
     content = load_features(path)
     labels, problems = _labels_of(path, content, options)
     root = _folder_of_images(path, content.files.tolist())
-    if options.export is not None and root is None:
+    if options.export and root is None:
         raise InvalidInputError(
             f"an export names image files, and the samples of {path.name} are none in its folder: leave --export out, the "
             f"labels are in predictions.csv; got {options.export!r}"
@@ -61,7 +61,7 @@ def label_file(
             f"a file to fill in, which --labels takes; got no label in {path.name}"
         )
     result = label_features(
-        content.features, labels, files=content.files.tolist(), options=replace(options, export=None),
+        content.features, labels, files=content.files.tolist(), options=replace(options, export=()),
         progress=progress,
     )  # fmt: skip
     result = replace(result, root=root, problems=problems)

@@ -61,6 +61,10 @@ class _Neighborhoods(NamedTuple):
     i: Tensor
     degree: Tensor
 
+    @property
+    def n_nodes(self) -> int:
+        return len(self.degree)
+
     def edges(self, device: torch.device | str) -> tuple[Tensor, Tensor]:
         return self.q, self.i
 

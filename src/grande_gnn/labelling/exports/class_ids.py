@@ -15,6 +15,7 @@ from grande_gnn.errors import FileFormatError
 __all__ = ["CLASSES_FILE", "class_list", "read_class_ids", "updated_ids", "write_class_ids"]
 
 CLASSES_FILE = "classes.json"
+"""The file of a labelling that keeps the numbers of its classes."""
 
 
 def updated_ids(

@@ -26,7 +26,8 @@ FADING = 0.1
 
 
 def _choose(situation: Situation, n: int) -> Rows:
-    covers = reciprocal_edges(situation.neighbors.lists(N_NEIGHBORS), N_NEIGHBORS).to_scipy(float)
+    length = min(N_NEIGHBORS, max(2, len(situation) // 3))  # a few images: else each one covers them all
+    covers = reciprocal_edges(situation.neighbors.lists(length), length).to_scipy(float)
     return greedy_cover(covers, np.ones(len(situation)), situation.known, fading=FADING, n=n)
 
 

@@ -46,6 +46,12 @@ def test_copies_stay_together_even_with_different_labels():
     assert min(one.sum(), other.sum()) > 15
 
 
+def test_many_copies_of_one_class_leave_the_others_even():
+    codes, groups = np.array([0] * 5 + [1] * 4), np.array([0] * 5 + [5, 6, 7, 8])
+    one, other = split_halves(codes, groups)
+    assert [np.sum(codes[half] == 1) for half in (one, other)] == [2, 2]
+
+
 def test_the_split_depends_on_nothing_but_the_labels():
     codes = np.array([0, 1, 2, -1] * 5)
     for a, b in zip(split_halves(codes), split_halves(codes.copy()), strict=True):

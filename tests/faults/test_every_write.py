@@ -147,7 +147,7 @@ def test_some_moments(kind: type[Label], photos: Path, run: Callable, content: C
 
 
 @pytest.mark.kills
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("fault", ["error", KILL])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_moment(
@@ -155,5 +155,5 @@ def test_every_moment(
 ) -> None:
     case, expected, moments = start(kind, photos, run, content)
     first = moments - case.n_last if case.n_last else 0
-    for at in range(first + 1 + part, moments + 1, 4):
+    for at in range(first + 1 + part, moments + 1, 8):
         check(case, expected, at, KILL if fault == KILL else FAULTS[at % 3], run, content)

@@ -153,6 +153,11 @@ class _HeldOutLabels:
     """Labels that look wrong: position and suggested class."""
 
     @property
+    def wrong_share(self) -> float:
+        """Share of wrong labels, from which halves of the labels suffer more than all of them; 0 if nothing is known."""
+        return self.curve.wrong_share if self.weights.any() else 0.0
+
+    @property
     def accuracy(self) -> float | None:
         """Share of right predictions among the held-out labels, or what it would be if no label were wrong."""
         total = float(self.weights.sum())
@@ -203,11 +208,11 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
     if not unlabelled.any():
         calibration = fit_calibration(known.curve, full, 1.0)
         return _Outlook(None, calibration, calibration.probabilities(full), scores, strange, [], True)
-    unseen = unseen_share(views.labels) + float(1 - factor[unlabelled].mean())
+    unseen = unseen_share(views.labels) + float(strange[unlabelled].mean()) / 2
     draws = draw_accuracy(
         Sources(
-            known.curve, views.unlabelled.confidence, known.accuracy, views.unlabelled.disagreement, unseen,
-            int(unlabelled.sum()),
+            known.curve, views.unlabelled.confidence, known.accuracy,
+            views.unlabelled.disagreement + known.wrong_share, unseen, int(unlabelled.sum()),
         )
     )  # fmt: skip
     estimate = draws.estimate(len(views.rows))

@@ -85,9 +85,13 @@ def fit_calibration(
         return Calibration()
     factor = np.ones(len(uncalibrated)) if familiarity is None else familiarity
     slope = _slope(curve, uncalibrated.max(axis=1))
+    # With the log-odds and the limits of the winners at hand, each trial costs no pass over all classes.
+    uncertain = Calibration(1.0).probabilities(uncalibrated)
+    x = logit(np.clip(uncertain.max(axis=1), 1e-6, 1 - 1e-6))
+    least = with_winner(uncertain, np.zeros(len(uncertain))).max(axis=1)
 
     def gap(offset: float) -> float:
-        confidence = Calibration(1.0, offset, slope).probabilities(uncalibrated).max(axis=1)
+        confidence = np.maximum(expit(slope * x + offset), least)
         return float((confidence * factor).mean()) - accuracy
 
     if gap(-FURTHEST) >= 0:  # many classes tie

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grande_gnn import Labelling
+from grande_gnn.internal.swap import recover
 
 KILL = "KILL"
 FAULTS = (errno.ENOSPC, errno.EIO, errno.EACCES, KILL)
@@ -33,6 +34,7 @@ class Label:
         shutil.rmtree(self.out, ignore_errors=True)
 
     def is_whole(self) -> bool:
+        recover(self.out)  # as every reader and writer does first
         if not (self.out / "predictions.csv").exists():
             return False
         Labelling.load(self.out)

@@ -74,7 +74,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = [
-        row for path in options.features for model in MODELS for row in measure(path, model, options.device)
+        row
+        for path in options.features
+        for model, kind in MODELS.items()
+        if kind.is_diffusion
+        for row in measure(path, model, options.device)
     ]
     write_rows(rows, options.out or RESULTS / f"precision_{options.device}.csv")
     print_table(rows, list(rows[0]))

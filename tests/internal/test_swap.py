@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -138,3 +139,43 @@ def test_without_locks_a_journal_counts_after_a_minute(halved, monkeypatch):
     os.utime(journal, (0, 0))
     recover(halved)
     assert (halved / "mark").read_text() == "old"
+
+
+def fails_at(at, folder):
+    """Replace the content of ``folder`` with one fault at the ``at``-th call; whether it failed, and how many calls came."""
+    count = 0
+
+    def failing(call):
+        def counted(*arguments, **options):
+            nonlocal count
+            count += 1
+            if count == at:
+                raise OSError(5, "a fault")
+            return call(*arguments, **options)
+
+        return counted
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("replace", "fsync", "mkdir"):
+            patch.setattr(os, name, failing(getattr(os, name)))
+        try:
+            write_folder(folder, filler("new", ("mark", "one")), ENTRIES, overwrite=True, keep_unmoved=True)
+        except (OSError, GrandeError):
+            return True, count
+    return False, count
+
+
+def test_an_error_at_any_call_keeps_the_old_result_or_completes_the_new_one(tmp_path):
+    folder, at, came = tmp_path / "out", 0, 0
+    while came >= at:
+        at += 1
+        write(folder, "old", "one", "two", overwrite=True)
+        old = content(folder)
+        failed, came = fails_at(at, folder)
+        recover(folder)
+        for entry in [entry for entry in folder.iterdir() if entry.name.startswith("grande-kept-")]:
+            assert failed
+            assert (entry / "mark").read_text() == "new"
+            shutil.rmtree(entry)
+        assert content(folder) == old if failed else set(content(folder).values()) == {"new"}
+    assert at > 8

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import IO
 
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
-from grande_gnn.internal.abandoned import is_unfinished, remove_abandoned, temporary_file, temporary_folder
+from grande_gnn.internal.abandoned import (
+    JOURNAL,
+    is_unfinished,
+    remove_abandoned,
+    temporary_file,
+    temporary_folder,
+)
 from grande_gnn.internal.swap import discard, new_entries, recover, swap_in
 
 __all__ = [
@@ -139,7 +145,7 @@ def write_folder(
         try:
             swap_in(part, whole, entries, overwrite)
         except OSError as error:
-            if keep_unmoved:
+            if keep_unmoved and not (part / JOURNAL).exists():  # the next run needs them to undo the swap
                 kept = _kept(part)
                 raise GrandeError(
                     f"the results could not be moved to {folder}: they are kept in {kept}, move them yourself; got {error}"

@@ -45,8 +45,8 @@ def swap_in(part: Path, whole: Path, entries: Sequence[str], overwrite: bool) ->
         if old and not overwrite:
             raise FileExistsError(f"{old[0]}, which was not there before")
         (part / "old").mkdir()
-        _write_journal(part, old, new)
         try:
+            _write_journal(part, old, new)
             for name in old:
                 os.replace(whole / name, part / "old" / name)
             for name in new:

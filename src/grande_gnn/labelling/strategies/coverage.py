@@ -5,7 +5,7 @@ list and have it in theirs. The choice is greedy (:mod:`~grande_gnn.labelling.st
 keeps a tenth of its weight, so a large group gets its second label after small groups had their first. An outlier is
 nobody's reciprocal neighbor, covers only itself, and comes last. It is ProbCover
 (:mod:`~grande_gnn.labelling.strategies.probcover`) with neighborhoods of the graph in place of balls: there is no radius
-to choose, and dense and sparse regions are treated alike. Weights by density were tried, and made it worse.
+to choose, and dense and sparse regions are treated alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grande_gnn.labelling.strategies.strategy import Rows, Situation, Strategy
 __all__ = ["GRAPH_COVERAGE"]
 
 N_NEIGHBORS = 25
-"""Length of the ranked lists, the image itself included; 20 and 30 are as good, 40 is worse where classes are small."""
+"""Length of the ranked lists, the image itself included; how it was chosen is in docs/suggest.md."""
 
 FADING = 0.1
 """What is left of an image's weight when it is covered."""

@@ -129,6 +129,17 @@ def evaluate(dataset: str, d: int, data: str | None, settings: dict[str, Any]) -
     return run
 
 
+def automatic(problem: str, device: str, seed: int) -> Operation:
+    """Automatic settings on features and codes from a file; what a committee is compared with."""
+    from grande_gnn import GrandeClassifier
+
+    with np.load(problem) as archive:
+        X, codes = archive["features"], archive["codes"]
+    return lambda: {
+        "predictions": GrandeClassifier(**AUTO, device=device, random_state=seed).fit(X, codes).transduction_
+    }
+
+
 def label(dataset: str, n: int, d: int, model: str, device: str, data: str | None) -> Operation:
     """Labels, confidence and flags from features, a tenth labelled, all settings automatic."""
     from grande_gnn import GrandeClassifier
@@ -188,7 +199,7 @@ def photos(folder: str, labels: str, extractor: str, device: str) -> Operation:
     return run
 
 
-OPERATIONS = {f.__name__: f for f in (engine, lists, graph, fit, evaluate, label, photos)}
+OPERATIONS = {f.__name__: f for f in (engine, lists, graph, fit, evaluate, automatic, label, photos)}
 
 
 def digest(arrays: Arrays) -> str:

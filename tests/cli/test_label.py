@@ -426,3 +426,29 @@ def test_a_template_for_a_features_file(grande, samples, tmp_path):
 @pytest.mark.parametrize("option", [["--dry-run"], ["--reuse", "old"]])
 def test_options_about_images_are_refused_for_a_features_file(refused, samples, option):
     assert "need a folder of images" in refused("label", samples, *option)
+
+
+def test_a_features_file_with_edges_of_its_own(grande, refused, samples, tmp_path):
+    edges, weighted = tmp_path / "edges.csv", tmp_path / "weighted.csv"
+    edges.write_text("source,target\n" + "".join(f"text {i},text {i + 2}\n" for i in range(36)))
+    weighted.write_text("".join(f"{i + 2},{i},{1 + i % 3}\n" for i in range(36)))
+    fixed = ["--model", "sgc", "--normalize", "none", "--sigma", 0.2, "--device", "cpu"]
+    said = refused("label", samples, "-o", tmp_path / "out", *fixed, "--graph-file", weighted)
+    assert "--ignore-weights" in said
+    assert "got weights from 1 to 3" in said
+    tables = []
+    for out, options in (("1", [edges]), ("2", [weighted, "--ignore-weights"])):
+        result = grande("label", samples, "-o", tmp_path / out, *fixed, "--graph-file", *options)
+        assert result.exit_code == 0, result.output
+        with (tmp_path / out / "predictions.csv").open(newline="") as file:
+            tables.append(list(csv.DictReader(file)))
+    assert tables[0] == tables[1]
+    assert [row["label"] for row in tables[0][:38]] == ["no", "yes"] * 19
+    assert ["unreached" in row["flags"] for row in tables[0]] == [False] * 38 + [True] * 2
+    assert "only a graph file can have weights" in refused(
+        "label", samples, "-o", tmp_path / "3", "--ignore-weights"
+    )
+    edges.write_text("source,target\ntext 1,text 40\n")
+    assert "is it the graph of other samples? got 'text 40' in line 2" in refused(
+        "label", samples, "-o", tmp_path / "3", *fixed, "--graph-file", edges
+    )

@@ -65,6 +65,19 @@ def test_files_of_another_problem_are_refused(blobs, tmp_path):
         graph_from_files(X, "knn", 7, str(tmp_path / "no.npz"), None)
 
 
+def test_edges_may_name_samples_and_weights_be_ignored(blobs, tmp_path):
+    X, _ = blobs
+    path = tmp_path / "edges.csv"
+    path.write_text("s3,s5,2\ns5,s4,1\n")
+    names = [f"s{i}" for i in range(len(X))]
+    graph = graph_from_files(X, "knn", 7, str(path), None, names=names, ignore_weights=True)
+    assert np.flatnonzero(graph.degree > 1).tolist() == [3, 4, 5]
+    with pytest.raises(InvalidInputError, match="--ignore-weights"):
+        graph_from_files(X, "knn", 7, str(path), None, names=names)
+    with pytest.raises(InvalidInputError, match="only a graph file can have weights"):
+        graph_from_files(X, "knn", 7, None, None, ignore_weights=True)
+
+
 def test_there_is_no_bar_where_there_is_no_terminal(capsys):
     with progress_bar(10) as advance:
         advance(3)

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import math
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -198,13 +199,45 @@ class Graphs(Door):
 
     def read(self, folder, files):
         got = load_graph(folder / "g.npz").to_scipy(int).toarray()
-        slow = slow_npz(files["g.npz"], "indptr", "indices")
+        slow = slow_npz(files["g.npz"], "indptr", "indices")  # no weights: see EdgeTables
         pointers, n = slow["indptr"].tolist(), len(slow["indptr"]) - 1
         dense = np.eye(n, dtype=int)
         for row in range(n):
             for column in slow["indices"].tolist()[pointers[row] : pointers[row + 1]]:
                 dense[row, column] = dense[column, row] = 1
         np.testing.assert_array_equal(got, dense)
+
+
+class EdgeTables(Door):
+    name = "edges"
+    names = ("a", "é", "c d", "7")
+
+    def make(self):
+        texts = (
+            "source,target\na,é\n7,c d\n",
+            "Weight;From;To\n1;0;1\n1;3;3\n0;2;1\n",
+            "0\t3\n1\t2\n",
+            "0,1,1e0\n1,2,1\n",
+        )
+        return [{"g.csv": text.encode(code)} for text in texts for code in ("utf-8", "utf-16")]
+
+    def read(self, folder, files):
+        got = load_graph(folder / "g.csv", names=self.names).to_scipy(int).toarray()
+        require(got.shape == (4, 4) and (got == got.T).all() and got.trace() == 4, "not a graph")
+        content = files["g.csv"]
+        known = {name: row for row, name in enumerate(self.names)} | {str(row): row for row in range(4)}
+        pairs = set()
+        for code in ENCODINGS:  # every edge that is found stands in some line
+            for line in content.decode(code, "replace").replace('"', "").replace("\r", "\n").split("\n"):
+                cells = re.split("[,;\t]", line)
+                rows = [
+                    {known[name] for name in (cell.strip(), cell.strip().lstrip("0") or "0") if name in known}
+                    | ({3} if cell.strip() == "3" else set())
+                    for cell in cells
+                ]
+                pairs |= {(q, i) for a in rows for b in rows for q in a for i in b}
+        found = {(int(q), int(i)) for q, i in np.argwhere(got) if q != i}
+        require(found <= pairs | {(i, q) for q, i in pairs}, "an edge that is not in the file")
 
 
 def resigned(files: Files) -> Files:
@@ -565,8 +598,8 @@ class Images(Door):
 DOORS: dict[str, Door] = {
     door.name: door()
     for door in (
-        Features, Lists, Graphs, Models, SignedModels, OldModels, Settings, Predictions, Rows, Store, EditedStore, LabelCsv,
-        Corrections, Images,
+        Features, Lists, Graphs, EdgeTables, Models, SignedModels, OldModels, Settings, Predictions, Rows, Store,
+        EditedStore, LabelCsv, Corrections, Images,
     )
 }  # fmt: skip
 """Every door by name."""

@@ -45,7 +45,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 def command(
     file: str, model: str, hidden: int, lr: float, degree: str, sigma: tuple[float, ...], folds: int,
     repeats: int, graph: str, neighbors: int, normalize: str, graph_file: str | None, lists_file: str | None,
-    device: str, seed: int, split: str | None, as_json: bool,
+    ignore_weights: bool, device: str, seed: int, split: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Measure accuracy on FILE.npz: each fold in turn is labelled, and the labels of the others are predicted.
 
@@ -64,7 +64,10 @@ def command(
     content = load_features(file)
     if content.labels is None:
         raise FileFormatError(f"{file} has no array 'labels', which evaluation needs; got features only")
-    source = graph_from_files(content.features, graph, neighbors, graph_file, lists_file)
+    source = graph_from_files(
+        content.features, graph, neighbors, graph_file, lists_file, names=content.files.tolist(),
+        ignore_weights=ignore_weights,
+    )  # fmt: skip
     n_degrees = 1 if as_degree(degree).sigma is None else len(sigma)
     total = 200 * n_degrees * folds * repeats
     with progress_bar(total) as advance:

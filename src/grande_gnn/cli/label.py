@@ -9,7 +9,7 @@ import click
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.cli.choices import AutoOr, ChoiceOf
-from grande_gnn.cli.options import device_option, seed_option
+from grande_gnn.cli.options import device_option, ignore_weights_option, seed_option
 from grande_gnn.engine.degrees import DEGREES
 from grande_gnn.engine.models import MODELS
 from grande_gnn.graph.kinds import public_graphs
@@ -49,10 +49,11 @@ TEMPLATE_WRITTEN = (
 @click.option("--paper", is_flag=True, help="The paper's fixed settings instead of a committee of graphs.")
 @click.option(
     "--graph-file",
-    metavar="FILE.npz",
+    metavar="FILE.npz|FILE.csv",
     type=PATH,
-    help="Use this graph of the images instead of building one.",
+    help="Use this graph of the images (or their edges: source,target) instead of building one.",
 )
+@ignore_weights_option
 @click.option(
     "--lists-file", metavar="FILE.npz", type=PATH,
     help="Build --graph from these ranked lists of the images instead of searching neighbors.",

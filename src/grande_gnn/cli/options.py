@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "graph_file_options",
     "graph_from_files",
     "graph_options",
+    "ignore_weights_option",
     "model_options",
     "progress_bar",
     "seed_option",
@@ -71,22 +72,33 @@ graph_options = chain(
 )  # fmt: skip
 """``--graph``, ``--neighbors`` and ``--normalize``."""
 
+ignore_weights_option = click.option(
+    "--ignore-weights", is_flag=True, help="Use the edges of --graph-file alone, if they have weights."
+)
+"""``--ignore-weights``."""
+
 graph_file_options = chain(
     click.option(
-        "--graph-file", metavar="FILE.npz", type=click.Path(), help="Use this graph instead of building one."
+        "--graph-file", metavar="FILE.npz|FILE.csv", type=click.Path(),
+        help="Use this graph (or its edges: source,target) instead of building one.",
     ),
+    ignore_weights_option,
     click.option(
         "--lists-file", metavar="FILE.npz", type=click.Path(),
         help="Build --graph from these ranked lists instead of searching neighbors.",
     ),
 )  # fmt: skip
-"""``--graph-file`` and ``--lists-file``."""
+"""``--graph-file``, ``--ignore-weights`` and ``--lists-file``."""
 
 
 def graph_from_files(
-    features: NDArray[np.float32], kind: str, n_neighbors: int, graph_file: str | None, lists_file: str | None
-) -> Any:
-    """The graph that a file holds or gives the lists for; without a file the name of its kind."""
+    features: NDArray[np.float32], kind: str, n_neighbors: int, graph_file: str | None, lists_file: str | None,
+    *, names: Sequence[str] | None = None, ignore_weights: bool = False,
+) -> Any:  # fmt: skip
+    """The graph that a file holds or gives the lists for; without a file the name of its kind.
+
+    ``names`` are those of the samples, which a table of edges may use.
+    """
     from grande_gnn.errors import InvalidInputError
     from grande_gnn.graph import build_graph
     from grande_gnn.graph.graph_files import load_graph, load_lists
@@ -97,7 +109,12 @@ def graph_from_files(
             f"got {graph_file} and {lists_file}"
         )
     if graph_file:
-        return build_graph(load_graph(graph_file), features, n_neighbors)
+        graph = load_graph(graph_file, names=names, n_nodes=len(features), ignore_weights=ignore_weights)
+        return build_graph(graph, features, n_neighbors)
+    if ignore_weights:
+        raise InvalidInputError(
+            "only a graph file can have weights to ignore: name it with --graph-file; got --ignore-weights and none"
+        )
     if lists_file:
         return build_graph(load_lists(lists_file), features, n_neighbors, kind=kind)
     return kind

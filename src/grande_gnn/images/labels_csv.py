@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,14 @@ from pathlib import Path, PurePosixPath
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.images.problems import Problem
+from grande_gnn.internal.table_file import (
+    decode_table,
+    find_column,
+    header_text,
+    read_table,
+    split_table,
+    western,
+)
 
 __all__ = ["has_label_columns", "read_label_csv"]
 
@@ -71,7 +77,7 @@ def has_label_columns(path: Path) -> bool:
     """Whether the first line of a CSV names a column with files and one with labels."""
     try:
         with open(path, "rb") as file:
-            header = _split(_decode(file.read(1 << 16)).partition("\n")[0])
+            header = split_table(decode_table(file.read(1 << 16)).partition("\n")[0])
     except (OSError, csv.Error):
         return False
     return any(None not in _named_columns(cells) for _, cells in header[:1])
@@ -88,7 +94,7 @@ class _FileFinder:
         self._by_stem = _unique(PurePosixPath(file).stem for file in files)
 
     def find(self, name: str) -> int | None:
-        plain = _western(name.strip())
+        plain = western(name.strip())
         for candidate in dict.fromkeys((name, plain, plain.replace("\\", "/"))):
             for folder in self._folders:
                 relative = _relative(folder / candidate, self._root)
@@ -126,10 +132,7 @@ def _normal(name: str) -> str:
 
 
 def _read_rows(path: Path, finder: _FileFinder) -> list[_Row]:
-    try:
-        lines = _split(_decode(path.read_bytes()))
-    except (OSError, csv.Error) as error:
-        raise FileFormatError(f"the labels file {path} cannot be read; got {error}") from None
+    lines = read_table(path, "labels file")
     if not lines:
         raise FileFormatError(
             f"the labels file {path} needs the columns file and label and one row per image; got an empty file"
@@ -143,13 +146,13 @@ def _read_rows(path: Path, finder: _FileFinder) -> list[_Row]:
     else:
         raise FileFormatError(
             f"the labels file {path} needs a column named file and one named label; got the columns "
-            f"{' '.join(', '.join(cell.strip() or '(blank)' for cell in header).split())[:200]}"
+            f"{header_text(header)}"
         )
     return [_row(number, cells, *columns) for number, cells in lines if len(cells) > columns[0]]
 
 
 def _row(line: int, cells: list[str], file: int, label: int) -> _Row:
-    return _Row(line, cells[file], _western(cells[label].strip()) if len(cells) > label else "")
+    return _Row(line, cells[file], western(cells[label].strip()) if len(cells) > label else "")
 
 
 def _columns(header: list[str]) -> tuple[int, int] | None:
@@ -163,38 +166,4 @@ def _columns(header: list[str]) -> tuple[int, int] | None:
 
 
 def _named_columns(header: list[str]) -> tuple[int | None, int | None]:
-    return _match(header, _FILE_COLUMNS), _match(header, _LABEL_COLUMNS)
-
-
-def _match(header: list[str], patterns: tuple[str, ...]) -> int | None:
-    names = ["".join(filter(str.isalnum, cell.casefold())) for cell in header]
-    for pattern in patterns:
-        for position, name in enumerate(names):
-            if re.fullmatch(pattern, name):
-                return position
-    return None
-
-
-def _split(text: str) -> list[tuple[int, list[str]]]:
-    """The line number and the cells of each line that is not blank.
-
-    The separator is the candidate that occurs most often in the first line.
-    """
-    separator = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
-
-
-def _decode(data: bytes) -> str:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark, as spreadsheets write it."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", errors="replace")
-    # A file name need not be valid UTF-8; surrogateescape is how Python represents such a name.
-    return data.decode("utf-8-sig", errors="surrogateescape")
-
-
-def _western(cell: str) -> str:
-    """The cell; if it was not UTF-8, decoded with the code page of Western spreadsheets."""
-    if any("\udc80" <= character <= "\udcff" for character in cell):
-        return cell.encode("utf-8", errors="surrogateescape").decode("cp1252", errors="replace")
-    return cell
+    return find_column(header, _FILE_COLUMNS), find_column(header, _LABEL_COLUMNS)

@@ -49,7 +49,10 @@ class LabelOptions:
     paper: bool = False
     """Use the paper's settings for these four instead of choosing them."""
     graph_file: Place | None = None
-    """A graph (``.npz``) over the images in the order of their paths, instead of one built from their features."""
+    """A graph over the images in the order of their paths, instead of one built from their features: ``.npz`` or edges in a
+    table (:mod:`grande_gnn.graph.graph_files`)."""
+    ignore_weights: bool = False
+    """Use the edges of a graph file alone, if they have weights."""
     lists_file: Place | None = None
     """Ranked lists (``.npz``) of the images in the order of their paths, instead of a search for neighbors."""
     coverage: float | None = None
@@ -84,6 +87,10 @@ class LabelOptions:
                 "a graph file leaves nothing for a file of ranked lists to do: give one of the two; "
                 f"got {self.graph_file} and {self.lists_file}"
             )
+        if self.ignore_weights and self.graph_file is None:
+            raise InvalidInputError(
+                "only a graph file can have weights to ignore: name it with graph_file; got ignore_weights and none"
+            )
         if self.graph_file is not None and self.graph != AUTO:
             raise InvalidInputError(
                 "a graph file leaves no kind of graph to build: give one of the two; "
@@ -96,10 +103,14 @@ class LabelOptions:
         names = ("labels", "store", "weights", "copy_to", "graph_file", "lists_file")
         return {name: Path(getattr(self, name)) for name in names if getattr(self, name) is not None}
 
-    def ready_graph(self, n_images: int) -> Graph | NDArray[np.int32] | None:
-        """The graph or the ranked lists in the file that was given; None if none was."""
+    def ready_graph(
+        self, n_images: int, files: Sequence[str] | None = None
+    ) -> Graph | NDArray[np.int32] | None:
+        """The graph or the ranked lists in the file that was given; None if none was. ``files`` are the images' names."""
         if self.graph_file is not None:
-            graph = load_graph(self.graph_file)
+            graph = load_graph(
+                self.graph_file, names=files, n_nodes=n_images, ignore_weights=self.ignore_weights
+            )
             _check_size(self.graph_file, "one node", "nodes", graph.n_nodes, n_images)
             return graph
         if self.lists_file is not None:

@@ -263,7 +263,7 @@ def _labelled(
     graph: Any,
     tell: Progress,
 ) -> Labelling:
-    ready = options.ready_graph(len(features)) if graph is None else graph
+    ready = options.ready_graph(len(features), files) if graph is None else graph
     tell(Step("train"))
     clf = options.classifier().fit(features, labels, ready)
     return assess(clf, labels, files, coverage=options.coverage)

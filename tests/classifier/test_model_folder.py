@@ -86,6 +86,27 @@ def test_a_changed_number_is_reported_as_damage(folder):
         GrandeClassifier.load(folder)
 
 
+def test_a_folder_with_sha_256_loads_and_its_damage_is_found(folder):
+    want = GrandeClassifier.load(folder).label_distributions_
+    rest = json.loads((folder / "model.json").read_text())
+    assert rest["checksums"]["model.safetensors"].startswith("sums:")
+    edit(folder)
+    assert not json.loads((folder / "model.json").read_text())["checksums"]["model.safetensors"].startswith(
+        "sums:"
+    )
+    np.testing.assert_array_equal(GrandeClassifier.load(folder).label_distributions_, want)
+    test_a_changed_number_is_reported_as_damage(folder)
+
+
+@pytest.mark.parametrize("word", ["", "sum:", "sums:sums:", "SUMS:"])
+def test_a_checksum_of_another_kind_is_refused(folder, word):
+    rest = json.loads((folder / "model.json").read_text())
+    rest["checksums"]["model.safetensors"] = word + rest["checksums"]["model.safetensors"][5:]
+    (folder / "model.json").write_text(json.dumps(rest))
+    with pytest.raises(FileFormatError, match="checksums"):
+        GrandeClassifier.load(folder)
+
+
 def test_a_changed_setting_is_reported_as_damage(folder):
     text = (folder / "model.json").read_text()
     (folder / "model.json").write_text(text.replace('"alpha": 0.1', '"alpha": 0.2'))

@@ -2,6 +2,7 @@
 
 python tests/fuzz/run.py --minutes 30                     continue the campaign in benchmarks/results/fuzz.csv
 python tests/fuzz/run.py --minutes 1 --doors images,rows  only these doors
+python tests/fuzz/run.py --out NEW.csv --first 9000000    another campaign, with inputs that were not judged before
 python tests/fuzz/run.py --show "rows 4711"               make one input again and show what happens to it
 
 Input number i of a door is always the same for one corpus, so the table says where to continue. Inputs are judged in
@@ -49,7 +50,7 @@ SECONDS = 10
 """For one input."""
 MEMORY = 1 << 30
 """Beyond what the process has when it starts."""
-SHARES = {"images": 3, "features": 2, "model-signed": 2}
+SHARES = {"images": 3, "features": 2, "model": 2, "model-signed": 2, "store": 2, "store-edited": 0.5}
 """How often a door gets its turn compared with the others."""
 
 _START, _DONE = struct.Struct("<BI"), struct.Struct("<BIf")
@@ -228,19 +229,22 @@ def campaign(
     jobs: int,
     found: Path | None,
     table: Path | None,
+    first: int = 0,
 ) -> None:
-    """Judge inputs until the time is over; each door gets its share."""
+    """Judge inputs until the time is over, each door its share; those that are not in the tallies begin at ``first``."""
     for name in doors:
-        tallies.setdefault(name, Tally(name))
+        tallies.setdefault(name, Tally(name, first))
         assert DOORS[name].seeds
+    given = {name: sum(tallies[name].counts.values()) for name in doors}
     end = time.monotonic() + seconds
     workers: list[Worker] = []
     while workers or time.monotonic() < end:
         while len(workers) < jobs and time.monotonic() < end:
-            name = min(doors, key=lambda door: tallies[door].next / SHARES.get(door, 1))
-            first = tallies[name].next
+            name = min(doors, key=lambda door: given[door] / SHARES.get(door, 1))
+            start = tallies[name].next
             tallies[name].next += CHUNK
-            workers.append(Worker(tallies[name], range(first, first + CHUNK), found))
+            given[name] += CHUNK
+            workers.append(Worker(tallies[name], range(start, start + CHUNK), found))
         select.select([worker.pipe for worker in workers], [], [], 0.5)
         still = [worker for worker in workers if worker.advance()]
         if len(still) < len(workers) and table is not None:
@@ -269,6 +273,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--doors", default=",".join(DOORS), help="separated by commas")
     parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument(
+        "--first", type=int, default=0, help="number of the first input of a door without a row"
+    )
     parser.add_argument("--found", type=Path, default=PROJECT / "fuzz-found")
     parser.add_argument("--show", help="a door and a number")
     options = parser.parse_args()
@@ -277,8 +284,9 @@ def main() -> int:
         return 0
     tallies = read_table(options.out)
     campaign(
-        options.doors.split(","), tallies, 60 * options.minutes, options.jobs, options.found, options.out
-    )
+        options.doors.split(","), tallies, 60 * options.minutes, options.jobs, options.found, options.out,
+        options.first,
+    )  # fmt: skip
     write_table(options.out, tallies)
     for tally in tallies.values():
         print(*tally.row(), sep="\t")

@@ -105,6 +105,25 @@ def test_failures_of_every_kind_are_counted_and_the_rest_goes_on(monkeypatch, tm
     assert again.next == sum(again.counts.values()) == 20
 
 
+def test_another_campaign_begins_at_its_first_number_and_continues(monkeypatch, tmp_path):
+    judged = []
+    monkeypatch.setattr(run, "CHUNK", 4)
+
+    class Recorded(run.Worker):
+        def __init__(self, tally, numbers, found):
+            judged.extend(numbers)
+            super().__init__(tally, numbers, found)
+
+    monkeypatch.setattr(run, "Worker", Recorded)
+    tallies = {}
+    for _ in range(2):
+        run.campaign(["rows"], tallies, 0.001, 1, None, tmp_path / "t.csv", 9000)
+        tallies = run.read_table(tmp_path / "t.csv")
+    assert judged == list(range(9000, 9000 + len(judged)))
+    assert len(judged) >= 8
+    assert tallies["rows"].next == judged[-1] + 1
+
+
 def test_the_committed_campaign_found_no_failure():
     if not run.TABLE.exists():
         pytest.skip("no campaign is committed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import multiprocessing
 import os
@@ -158,7 +159,6 @@ HARM = {
     "a number": "UPDATE images SET feature = 3 WHERE digest = ?",
     "no checksum": "UPDATE images SET feature_check = NULL WHERE digest = ?",
     "another checksum": "UPDATE images SET feature_check = x'00' WHERE digest = ?",
-    "a thumbnail that is text": "UPDATE images SET thumbnail = 'x' WHERE digest = ?",
     "a huge row": "UPDATE images SET feature = zeroblob(40000000) WHERE digest = ?",
     "the features of another image": "UPDATE images SET feature = (SELECT feature FROM images LIMIT 1), feature_check = "
     "(SELECT feature_check FROM images LIMIT 1) WHERE digest = ?",
@@ -170,7 +170,7 @@ HARM = {
 def test_a_damaged_row_is_found_and_removed(store: FeatureStore, harm: str) -> None:
     store.add([image(number) for number in range(5)])
     digests = [image(number).digest for number in range(5)]
-    assert store.remove_damaged(digests) == set()
+    assert FeatureStore(store.path.parent, store.identity).remove_damaged(digests) == set()
     change(store, HARM[harm], digests[3])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(FileFormatError, match="missing or damaged"):
@@ -182,6 +182,68 @@ def test_a_damaged_row_is_found_and_removed(store: FeatureStore, harm: str) -> N
     assert store.digests() == set(digests) - {digests[3]}
     store.add([image(3)])
     assert np.concatenate(list(store.features(digests)))[:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_every_flipped_bit_of_a_row_is_found(store: FeatureStore) -> None:
+    one = image(1)
+    store.add([one])
+    feature = one.feature.astype("<f4").tobytes()
+    for position in range(8 * len(feature)):
+        flipped = bytearray(feature)
+        flipped[position // 8] ^= 1 << position % 8
+        change(store, "UPDATE images SET feature = ? WHERE digest = ?", bytes(flipped), one.digest)
+        with pytest.raises(FileFormatError, match="missing or damaged"):
+            list(store.features([one.digest]))
+
+
+def test_verified_features_are_not_read_again(store: FeatureStore) -> None:
+    store.add([image(number) for number in range(5)])
+    digests = [image(number).digest for number in (3, 1, 3)]
+    assert store.remove_damaged(digests) == set()
+    assert pickle.loads(pickle.dumps(store))._verified == {}  # other processes get the path only
+    change(store, "DELETE FROM images WHERE digest = ?", digests[0])
+    (block,) = store.features(digests)
+    assert block[:, 0].tolist() == [3, 1, 3]
+    with pytest.raises(FileFormatError, match="missing or damaged"):  # once; then they are gone from memory
+        list(store.features(digests))
+
+
+def test_verified_features_are_kept_up_to_a_limit(
+    store: FeatureStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grande_gnn.images.store._CHUNK", 2)
+    monkeypatch.setattr("grande_gnn.images.store._KEPT_BYTES", 100)  # three rows of seven numbers
+    store.add([image(number) for number in range(9)])
+    digests = [image(number).digest for number in range(9)]
+    assert store.remove_damaged(digests) == set()
+    assert sum(map(len, store._verified.values())) <= 100
+    assert len(store._verified) == 3
+    assert np.concatenate(list(store.features(digests)))[:, 0].tolist() == list(range(9))
+    assert not store._verified
+
+
+def test_checksums_of_the_earlier_kind_still_fit(store: FeatureStore) -> None:
+    store.add([image(1), image(2)])
+    for one in (image(1), image(2)):
+        feature = one.feature.astype("<f4").tobytes()
+        checks = [
+            hashlib.blake2b(one.digest + blob, digest_size=16).digest() for blob in (feature, one.thumbnail)
+        ]
+        change(
+            store,
+            "UPDATE images SET feature_check = ?, thumbnail_check = ? WHERE digest = ?",
+            *checks,
+            one.digest,
+        )
+    change(
+        store,
+        "UPDATE images SET feature = ? WHERE digest = ?",
+        np.zeros(7, "<f4").tobytes(),
+        image(2).digest,
+    )
+    digests = [image(1).digest, image(2).digest]
+    assert store.remove_damaged(digests) == {image(2).digest}
+    assert list(store.thumbnails(digests)) == [b"thumb1", b""]
 
 
 @pytest.mark.parametrize("value", ["x'00'", "'text'", "7", "zeroblob(40000000)"])

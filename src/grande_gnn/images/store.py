@@ -16,9 +16,10 @@ import hashlib
 import logging
 import os
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 _CHUNK = 500
 """Keys per query; SQLite allows at least 999."""
+_KEPT_BYTES = 128 << 20
+"""How much of the verified features is kept until they are asked for, instead of being read twice: 26,000 images with
+1,280 features."""
 SETTLED_NS = 2_000_000_000
 """A file changed less than two seconds ago may change again without a new time stamp."""
 
@@ -84,7 +88,7 @@ def digest_file(path: Path) -> bytes:
 class FeatureStore:
     """The features of one extractor; see the module's documentation.
 
-    An object holds only the path, so it may be sent to other processes; each call opens the file.
+    An object is sent to other processes as its path only; each call opens the file.
     """
 
     def __init__(self, folder: str | Path | None, identity: str) -> None:
@@ -98,6 +102,8 @@ class FeatureStore:
                 f"got {error}"
             ) from None
         self.file = StoreFile(self.path)
+        self._verified: dict[bytes, bytes] = {}
+        """Rows that :meth:`remove_damaged` has read, for the :meth:`features` that follow."""
         try:
             is_old = self.file.prepare()
         except DamagedStoreError as error:
@@ -105,6 +111,9 @@ class FeatureStore:
             is_old = self.file.prepare()
         if is_old:
             self._adopt()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_verified": {}}
 
     def _adopt(self) -> None:
         """Give the rows of version 0.1 their checksums; those that cannot be features are removed."""
@@ -162,9 +171,17 @@ class FeatureStore:
         """Those of ``digests`` whose features are missing or do not match their checksum; they are removed."""
         wanted = list(dict.fromkeys(digests))
         damaged: set[bytes] = set()
+        self._verified.clear()
+        room = _KEPT_BYTES
         for start in range(0, len(wanted), _CHUNK):
             chunk = wanted[start : start + _CHUNK]
-            damaged |= set(chunk) - self._intact("feature", chunk).keys()
+            intact = {
+                digest: row for digest, row in self._intact("feature", chunk).items() if _is_feature(row)
+            }
+            damaged |= set(chunk) - intact.keys()
+            for digest, row in intact.items():
+                if room >= len(row):
+                    self._verified[digest], room = row, room - len(row)
         if damaged:
             logger.warning("%s: the features of %d images are damaged and not used", self.path, len(damaged))
             with self.file.open() as connection:
@@ -177,14 +194,20 @@ class FeatureStore:
         """The features of ``digests``, in their order, in blocks of rows."""
         for start in range(0, len(digests), _CHUNK):
             chunk = digests[start : start + _CHUNK]
-            rows = self._intact("feature", chunk)
+            rows = self._verified_or_read(chunk)
             lengths = {len(row) for row in rows.values()}
-            if len(rows) < len(set(chunk)) or len(lengths) != 1 or lengths.pop() % 4:
+            if len(rows) < len(set(chunk)) or len(lengths) != 1:
                 raise FileFormatError(
                     f"the feature store {self.path} changed while it was used: run the command again; got rows that are "
                     "missing or damaged"
                 )
-            yield np.stack([np.frombuffer(rows[digest], dtype="<f4") for digest in chunk])
+            joined = bytearray().join([rows[digest] for digest in chunk])
+            yield np.frombuffer(joined, dtype="<f4").reshape(len(chunk), -1)
+
+    def _verified_or_read(self, chunk: Sequence[bytes]) -> dict[bytes, bytes]:
+        rows = {digest: row for digest in set(chunk) if (row := self._verified.pop(digest, None)) is not None}
+        rest = self._intact("feature", [digest for digest in chunk if digest not in rows])
+        return rows | {digest: row for digest, row in rest.items() if _is_feature(row)}
 
     def thumbnails(self, digests: Sequence[bytes]) -> Iterator[bytes]:
         """The thumbnails of ``digests``, in their order, as JPEG files of 64 × 64 pixels; empty where there is none."""
@@ -195,10 +218,10 @@ class FeatureStore:
 
     def _intact(self, column: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The blobs of a column that match their checksums, by digest."""
-        found = f"digest, {column}, {column}_check FROM images WHERE NOT ({_UNUSABLE}) AND digest"
-        return {
-            digest: blob for digest, blob, check in self._select(found, keys) if check == _check(digest, blob)
-        }
+        usable = f"typeof({column}) = 'blob' AND length({column}) <= {MAX_BLOB}"
+        found = f"digest, {column}, {column}_check FROM images WHERE {usable} AND digest"
+        rows = self._select(found, keys)
+        return {digest: blob for digest, blob, check in rows if _fits(check, digest, blob)}
 
     def _select(self, what: str, keys: Sequence[bytes]) -> list[tuple]:
         rows: list[tuple] = []
@@ -217,9 +240,20 @@ _UNUSABLE = (
 """Which rows cannot hold features; SQLite knows the length of a blob without reading it."""
 
 
+def _is_feature(blob: bytes) -> bool:
+    return len(blob) > 0 and len(blob) % 4 == 0
+
+
 def _check(digest: bytes, blob: bytes) -> bytes:
-    """The checksum of a blob in the row of ``digest``."""
-    return hashlib.blake2b(digest + blob, digest_size=16).digest()
+    """The checksum of a blob in the row of ``digest``: CRC-32, which takes a quarter of the time of BLAKE2b."""
+    return zlib.crc32(blob, zlib.crc32(digest)).to_bytes(4, "big")
+
+
+def _fits(check: object, digest: bytes, blob: bytes) -> bool:
+    """Whether the checksum is that of the blob; sixteen bytes are BLAKE2b, which stores had at first."""
+    if isinstance(check, bytes) and len(check) == 16:
+        return check == hashlib.blake2b(digest + blob, digest_size=16).digest()
+    return check == _check(digest, blob)
 
 
 def _row(image: StoredImage) -> tuple[bytes, ...]:

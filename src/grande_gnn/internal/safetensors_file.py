@@ -10,7 +10,6 @@ copied. https://github.com/huggingface/safetensors
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.block_sums import BlockSums
 from grande_gnn.internal.json_file import parse_json
 from grande_gnn.internal.schema import integer, list_of, mapping_of, record, text
 
@@ -83,7 +83,7 @@ def read_safetensors(data: bytes | memoryview) -> dict[str, NDArray[Any]]:
 
 
 def write_safetensors(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Write these arrays into a file, one at a time; returns the SHA-256 of what was written, in hexadecimal."""
+    """Write these arrays into a file, one at a time; returns the :class:`BlockSums` of what was written, in hexadecimal."""
     names = {dtype: name for name, dtype in _DTYPES.items()}
     header: dict[str, Any] = {}
     end = 0
@@ -94,14 +94,14 @@ def write_safetensors(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> st
         header[name]["data_offsets"] = [end, end := end + array.nbytes]
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    digest = hashlib.sha256()
+    sums = BlockSums()
 
     def put(block: bytes | memoryview) -> None:
         file.write(block)
-        digest.update(block)
+        sums.update(block)
 
     put(len(text).to_bytes(8, "little") + text)
     for name in ordered:
         array = np.ascontiguousarray(arrays[name], dtype=arrays[name].dtype.newbyteorder("<"))
         put(array.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
+    return sums.hexdigest()

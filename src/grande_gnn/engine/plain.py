@@ -41,6 +41,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ from grande_gnn.engine.initial import initial_weights
 from grande_gnn.engine.loss import LabelledRows
 from grande_gnn.engine.models import Model, PlainModel, as_model
 from grande_gnn.engine.replica import Replica, Settings
+from grande_gnn.engine.sparse_input import is_sparse, with_values
 from grande_gnn.engine.trainable import Optimizer
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
@@ -67,6 +69,7 @@ __all__ = [
     "DiffusionModule",
     "PlainTraining",
     "build_module",
+    "by_autograd",
     "module_logits",
     "module_shapes",
 ]
@@ -108,6 +111,9 @@ class DiffusionModule(nn.Module):
     def forward(self, X: Tensor, graph: Graph, degree: Degree) -> Tensor:
         """Z = Â^K X W + b if the degree ignores the output of SGC, otherwise K hops from H⁽⁰⁾."""
         if self.kind.precomputes(degree):
+            if is_sparse(X):  # the same by linearity, and never dense
+                h = X @ self.weight
+                return sgc(h, degree(h, graph), graph, n_hops=self.n_hops) + self.bias
             return sgc(X, degree(X, graph), graph, n_hops=self.n_hops) @ self.weight + self.bias
         h = self.head(X)
         return appnp(h, degree(h, graph), graph, n_hops=self.n_hops, alpha=self.alpha)
@@ -123,9 +129,21 @@ class DiffusionModule(nn.Module):
         """Dropout with the next mask of this layer."""
         if not (self.training and self.dropout):
             return x
+        shape = (x.values().numel(), 1) if is_sparse(x) else (x.shape[0], x.shape[1])
         if layer not in self.masks:
-            self.masks[layer] = MaskStream((len(x), x.shape[1]), self.dropout, (*self.key, layer))
+            self.masks[layer] = MaskStream(shape, self.dropout, (*self.key, layer))
+        if is_sparse(x):
+            mask = self.masks[layer].next().to(x.values()).flatten()
+            return with_values(x, x.values() * mask / (1 - self.dropout))
         return x * self.masks[layer].next().to(x) / (1 - self.dropout)
+
+
+def by_autograd(settings: Settings) -> Settings:
+    """The settings with a model that is trained by autograd: a diffusion model becomes a :class:`DiffusionModule`."""
+    kind = settings.kind
+    if not kind.is_diffusion:
+        return settings
+    return replace(settings, model=PlainModel(kind.name, partial(DiffusionModule, model=kind), kind.title))
 
 
 class PlainTraining:
@@ -192,7 +210,7 @@ class PlainTraining:
 
     def _logits(self) -> Tensor:
         with _random_numbers(self.settings.seed, self.replica.repetition, self.epoch, 1):
-            return _checked(self.module(self.X, self.graph, self.degree), len(self.X), self.n_classes)
+            return _checked(self.module(self.X, self.graph, self.degree), self.X.shape[0], self.n_classes)
 
 
 class _Together:

@@ -35,13 +35,14 @@ class Settings:
     alpha: float = 0.1  # return probability of APPNP; SGC has none
     dropout: float = 0.5  # on the input and the hidden layer of APPNP; SGC has none
     weight_decay: float = 5e-4  # on all parameters, biases too
-    epochs: int = 200  # no early stopping: the last epoch counts
+    epochs: int = 200  # the last one counts, or with patience that of the lowest validation loss
     lr: float = 1e-3  # 1e-2 on CUB200
     detach: bool = False  # True stops the gradient at the degree
     device: str = "auto"  # CUDA where there is one
     precision: str = "tf32"  # of CUDA's products; "highest" is float32, "half" keeps large arrays in float16
     memory_limit: int | None = None  # bytes; None: most of what is free
     seed: int = 0
+    patience: int | None = None  # None: no early stopping; see early_stopping.py
 
     def __post_init__(self) -> None:
         as_model(self.model)
@@ -52,6 +53,8 @@ class Settings:
             raise InvalidInputError(f"dropout must be a probability in [0, 1); got {self.dropout!r}")
         check_real(self.weight_decay, name="weight_decay", low=0.0)
         check_integer(self.epochs, name="epochs", low=0)
+        if self.patience is not None:
+            check_integer(self.patience, name="patience", low=1)
         check_real(self.lr, name="lr", low=0.0, open_low=True)
         check_choice(str(self.device).split(":")[0], ("auto", "cpu", "cuda"), name="device")
         check_choice(self.precision, ("tf32", "highest", "half"), name="precision")
@@ -85,7 +88,8 @@ class Replica:
     """One training: which samples are labelled, with which degree, from which random numbers.
 
     ``labels`` holds one class code per sample, −1 where it is unknown; ``label_weights`` says how much each label counts
-    in the loss, compared with the other labels of this replica. Initial weights depend on
+    in the loss, compared with the other labels of this replica; ``validation`` are labels that only decide when to stop
+    (:attr:`Settings.patience`). Initial weights depend on
     (seed, repetition, fold); dropout on (seed, repetition, epoch), so that degrees and values of σ of one fold
     and repetition are compared on common random numbers.
     """
@@ -96,6 +100,7 @@ class Replica:
     fold: int = 0
     hidden: int | None = 256  # None: one linear layer; SGC is always linear
     label_weights: NDArray[np.float64] | None = None  # one per sample; None: all labels count the same
+    validation: NDArray[np.int64] | None = None  # class codes for early stopping, −1 elsewhere
 
     if TYPE_CHECKING:  # for one version the constructor takes more than the attribute holds
 
@@ -107,6 +112,7 @@ class Replica:
             fold: int = 0,
             hidden: int | None = 256,
             label_weights: NDArray[np.float64] | None = None,
+            validation: NDArray[np.int64] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:

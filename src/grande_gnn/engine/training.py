@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.engine.cpu.backend import Backend
+from grande_gnn.engine.early_stopping import BestEpoch
 from grande_gnn.engine.memory import Sizes, replicas_that_fit
-from grande_gnn.engine.plain import PlainTraining
+from grande_gnn.engine.plain import PlainTraining, by_autograd
 from grande_gnn.engine.replica import Outcome, Replica, Settings
+from grande_gnn.engine.sparse_input import as_tensor
 from grande_gnn.engine.trainable import Trainable
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 from grande_gnn.internal.device import resolve_device
-from grande_gnn.internal.validation import check_features, check_integer
+from grande_gnn.internal.validation import check_features, check_integer, check_sparse
 
 __all__ = ["train"]
 
@@ -25,7 +28,7 @@ Progress = Callable[[int], object]
 
 
 def train(
-    features: ArrayLike,
+    features: ArrayLike | sp.csr_matrix,
     graph: Graph,
     replicas: Sequence[Replica],
     n_classes: int,
@@ -37,15 +40,22 @@ def train(
     """Train every replica and return their outcomes in the same order.
 
     The outcome of a replica does not depend on the others, so batches may be divided anywhere. With
-    ``keep_models`` the outcomes also hold logits, H⁽⁰⁾, degree and parameters.
+    ``keep_models`` the outcomes also hold logits, H⁽⁰⁾, degree and parameters. Features may be a scipy sparse matrix; such
+    trainings, and those with ``settings.patience``, run by autograd.
     """
     settings = settings or Settings()
-    X = check_features(features)
+    X = check_sparse(features) if sp.issparse(features) else check_features(features)
     check_integer(n_classes, name="n_classes", low=1)
-    _check_replicas(replicas, len(X), graph, n_classes)
+    _check_replicas(replicas, X.shape[0], graph, n_classes)
+    if settings.patience is not None and any(replica.validation is None for replica in replicas):
+        raise InvalidInputError(
+            "early stopping needs validation labels: pass Replica(validation=...) or patience=None; got none"
+        )
+    if sp.issparse(X) or settings.patience is not None:
+        settings = by_autograd(settings)  # the fast passes need dense features and train to the last epoch
     backend = _backend(resolve_device(settings.device), settings)
     with backend.running(), torch.no_grad():
-        tensor = torch.from_numpy(X).to(backend.device)
+        tensor = as_tensor(X, backend.device)
         outcomes: list[Outcome | None] = [None] * len(replicas)
 
         def train_batch(batch: list[Replica]) -> list[Outcome]:
@@ -55,7 +65,7 @@ def train(
                 model = backend.build(tensor, graph, batch, n_classes)
             else:
                 model = PlainTraining(tensor, graph, batch[0], n_classes, settings)
-            _fit(model, backend, len(batch), progress)
+            _fit(model, backend, len(batch), progress, _watch(model, batch[0], settings))
             return list(_outcomes(model, len(batch), keep_models))
 
         for members in _batches(replicas, X.shape, graph, n_classes, backend):
@@ -73,8 +83,16 @@ def _backend(device: torch.device, settings: Settings) -> Backend:
     return CudaBackend(device, settings)
 
 
-def _fit(model: Trainable, backend: Backend, n_replicas: int, progress: Progress | None) -> None:
-    """Epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts."""
+def _watch(model: Trainable, replica: Replica, settings: Settings) -> BestEpoch | None:
+    if settings.patience is None or replica.validation is None or not isinstance(model, PlainTraining):
+        return None
+    return BestEpoch(model, replica.validation, settings)
+
+
+def _fit(
+    model: Trainable, backend: Backend, n_replicas: int, progress: Progress | None, watch: BestEpoch | None
+) -> None:
+    """Epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts, or the best that was watched."""
     settings = backend.settings
     optimizer = model.optimizer(settings)
 
@@ -88,6 +106,10 @@ def _fit(model: Trainable, backend: Backend, n_replicas: int, progress: Progress
         if progress is not None:
             wait()
             progress(n_replicas)
+        if watch is not None and watch.is_over():
+            break
+    if watch is not None:
+        watch.restore()
 
 
 def _outcomes(model: Trainable, n_replicas: int, keep_models: bool) -> Iterator[Outcome]:
@@ -154,6 +176,15 @@ def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes
         if labels.max() >= n_classes:
             raise InvalidInputError(f"label codes must be below n_classes={n_classes}; got {labels.max()}")
         _check_weights(replica.label_weights, labels >= 0)
+        _check_validation(replica.validation, n, n_classes)
+
+
+def _check_validation(validation: NDArray[np.int64] | None, n: int, n_classes: int) -> None:
+    if validation is not None and (validation.shape != (n,) or not 0 <= validation.max() < n_classes):
+        raise InvalidInputError(
+            f"validation must be one class code per sample ({n}), -1 where there is none, one at least below "
+            f"n_classes={n_classes}; got shape {validation.shape}, largest {validation.max(initial=-1)}"
+        )
 
 
 def _check_weights(weights: NDArray[np.float64] | None, labelled: NDArray[np.bool_]) -> None:

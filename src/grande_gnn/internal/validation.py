@@ -28,6 +28,7 @@ __all__ = [
     "check_real",
     "check_seed",
     "check_sigma",
+    "check_sparse",
     "encode_labels",
     "is_unlabelled",
 ]
@@ -73,6 +74,25 @@ def all_finite(array: NDArray[np.floating]) -> bool:
             if np.isfinite(np.vdot(array, array)):
                 return True
     return bool(np.isfinite(array).all())
+
+
+def check_sparse(features: Any, *, name: str = "features") -> Any:
+    """Return a scipy sparse matrix as finite float32 in compressed rows, with at least one row and column."""
+    import scipy.sparse as sp  # here, because it takes longer to import than a command to print its help
+
+    if getattr(features, "ndim", 2) != 2 or features.dtype.kind not in "biuf" or 0 in features.shape:
+        raise InvalidInputError(
+            f"{name} must be a sparse numeric matrix with one row per sample; got {features.dtype} of shape {features.shape}"
+        )
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinity, refused below
+        matrix = sp.csr_matrix(features, dtype=np.float32, copy=True)
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        bad = int((~np.isfinite(matrix.data)).sum())
+        raise InvalidInputError(
+            f"{name} must be finite: drop or repair the rows with NaN or infinity; got {bad} such entries"
+        )
+    return matrix
 
 
 def is_unlabelled(labels: ArrayLike) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from grande_gnn.degree import Degree
 from grande_gnn.engine.gnns.convolution import message_factors
+from grande_gnn.engine.sparse_input import SparseDropout
 from grande_gnn.graph import Graph
 
 __all__ = ["GAT", "AttentionLayer"]
@@ -43,7 +44,7 @@ class AttentionLayer(nn.Module):
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor, graph: Graph, degree: Degree) -> Tensor:
-        n, (q, i) = len(x), graph.edges(x.device)
+        n, (q, i) = x.shape[0], graph.edges(x.device)
         flat = x @ self.weight
         h = flat.view(n, self.n_heads, self.width)
         scores = F.leaky_relu((h * self.receiver).sum(-1)[q] + (h * self.sender).sum(-1)[i], SLOPE)
@@ -69,7 +70,7 @@ class GAT(nn.Module):
         width = max(1, hidden // N_HEADS)
         self.first = AttentionLayer(n_features, width, N_HEADS, dropout)
         self.second = AttentionLayer(N_HEADS * width, n_classes, 1, dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = SparseDropout(dropout)
 
     def forward(self, X: Tensor, graph: Graph, degree: Degree) -> Tensor:
         hidden = F.elu(self.first(self.dropout(X), graph, degree))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from grande_gnn.degree import Degree
 from grande_gnn.engine.gnns.convolution import GraphConvolution
+from grande_gnn.engine.sparse_input import SparseDropout
 from grande_gnn.graph import Graph
 
 __all__ = ["GCN"]
@@ -25,7 +26,7 @@ class GCN(nn.Module):
         super().__init__()
         self.first = GraphConvolution(n_features, hidden)
         self.second = GraphConvolution(hidden, n_classes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = SparseDropout(dropout)
 
     def forward(self, X: Tensor, graph: Graph, degree: Degree) -> Tensor:
         hidden = self.first(self.dropout(X), graph, degree).relu()

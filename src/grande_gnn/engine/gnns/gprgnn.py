@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from grande_gnn.degree import Degree
+from grande_gnn.engine.sparse_input import SparseDropout, linear
 from grande_gnn.graph import Graph
 from grande_gnn.propagation import propagate
 
@@ -45,7 +46,7 @@ class GPRGNN(nn.Module):
     ) -> None:
         super().__init__()
         self.first, self.second = nn.Linear(n_features, hidden), nn.Linear(hidden, n_classes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = SparseDropout(dropout)
         self.n_hops, self.alpha = n_hops, alpha
         self.gamma = nn.Parameter(appnp_coefficients(n_hops, alpha))
 
@@ -55,7 +56,7 @@ class GPRGNN(nn.Module):
             self.gamma.copy_(appnp_coefficients(self.n_hops, self.alpha))
 
     def forward(self, X: Tensor, graph: Graph, degree: Degree) -> Tensor:
-        hidden = self.first(self.dropout(X)).relu()
+        hidden = linear(self.dropout(X), self.first).relu()
         state = self.second(self.dropout(hidden))
         delta = degree(state, graph)
         total = self.gamma[0] * state

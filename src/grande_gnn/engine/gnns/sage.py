@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from grande_gnn.degree import Degree, degree_centrality
 from grande_gnn.engine.gnns.convolution import message_factors
+from grande_gnn.engine.sparse_input import SparseDropout, linear
 from grande_gnn.graph import Graph
 
 __all__ = ["SAGE", "MeanLayer"]
@@ -28,11 +29,11 @@ class MeanLayer(nn.Module):
 
     def forward(self, x: Tensor, graph: Graph, degree: Degree) -> Tensor:
         q, i = graph.edges(x.device)
-        h = self.neighbors(x)
+        h = linear(x, self.neighbors)
         factor = torch.where(q == i, 0.0, message_factors(h, graph, degree))
         others = (degree_centrality(graph, like=h) - 1).clamp_min(1)
         total = torch.zeros_like(h).index_add(0, q, factor[:, None] * h[i])
-        return self.own(x) + total / others[:, None]
+        return linear(x, self.own) + total / others[:, None]
 
 
 class SAGE(nn.Module):
@@ -41,7 +42,7 @@ class SAGE(nn.Module):
     def __init__(self, n_features: int, n_classes: int, hidden: int = 64, dropout: float = 0.5) -> None:
         super().__init__()
         self.first, self.second = MeanLayer(n_features, hidden), MeanLayer(hidden, n_classes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = SparseDropout(dropout)
 
     def forward(self, X: Tensor, graph: Graph, degree: Degree) -> Tensor:
         hidden = self.first(self.dropout(X), graph, degree).relu()

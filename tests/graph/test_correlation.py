@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import correlation as module
 from grande_gnn.graph import ranked_lists
 from grande_gnn.graph.correlation import MEASURES, kendall, rank_correlation, rbo
 
@@ -161,3 +162,25 @@ def test_positions_beyond_a_byte_are_exact():
 def test_says_what_is_wrong(lists, arguments, words):
     with pytest.raises(InvalidInputError, match=words):
         rank_correlation(lists, **{"depth": DEPTH, **arguments})
+
+
+@pytest.mark.parametrize("measure", sorted(MEASURES))
+def test_scores_do_not_depend_on_the_size_of_a_block(monkeypatch, measure):
+    lists = ranked_lists(np.random.default_rng(3).normal(size=(70, 4)), 30)
+    whole = rank_correlation(lists, DEPTH, measure=measure)
+    for rows_at_once in (1, 7):
+        monkeypatch.setitem(module._MOST_ROWS, "cpu", rows_at_once)
+        np.testing.assert_array_equal(rank_correlation(lists, DEPTH, measure=measure), whole)
+
+
+def test_scores_on_a_device_are_the_same_to_the_last_bit():
+    scorer = rbo(40)
+    positions = np.random.default_rng(4).integers(0, 41, size=(500, 40)).astype(np.uint8)
+    assert isinstance(scorer, module.OnDevice)
+    on_device = scorer.of_tensor(module.torch.from_numpy(positions))
+    np.testing.assert_array_equal(on_device.numpy(), scorer(positions))
+
+
+def test_depths_beyond_one_byte_are_compared_too():
+    lists = ranked_lists(np.random.default_rng(5).normal(size=(300, 3)), 300)
+    assert rank_correlation(lists, 300, measure="jaccard", rows=[0, 7]).min() == 1

@@ -120,5 +120,19 @@ def test_says_what_is_wrong(arguments, words):
 
 
 def test_refuses_an_unknown_method():
-    with pytest.raises(InvalidInputError, match="method must be one of exact, balltree; got 'annoy'"):
+    with pytest.raises(
+        InvalidInputError, match="method must be one of auto, exact, approximate, balltree; got 'annoy'"
+    ):
         ranked_lists(_normal(), method="annoy")
+
+
+def test_the_predicted_time_grows_with_the_square_of_the_samples(monkeypatch):
+    from grande_gnn.graph import exact_search
+
+    ticks = iter(range(100))
+    monkeypatch.setattr(exact_search.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(exact_search, "_PROBED", 640)
+    cpu = exact_search.torch.device("cpu")
+    # Ten of 640 samples take one second, so 64 times as many rows against twice as many columns take 64 · 2 · 2.
+    assert exact_search.exact_seconds(_normal(1280), 5, cpu) == 1280 / 10 * 1280 / 640
+    assert exact_search.exact_seconds(_normal(640), 5, cpu) == 64

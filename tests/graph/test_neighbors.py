@@ -78,7 +78,10 @@ def test_known_lists_are_used_and_not_searched_again(searches):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Neighbors(X, backend="annoy"), "backend must be one of exact, balltree; got 'annoy'"),
+        (
+            lambda: Neighbors(X, backend="annoy"),
+            "backend must be one of auto, exact, approximate, balltree; got 'annoy'",
+        ),
         (lambda: Neighbors(X).lists(0), "k must be an integer of at least 1; got 0"),
         (lambda: Neighbors.from_lists(X, np.zeros((3, 2), int)), "40 samples; got 3 rows"),
         (lambda: Neighbors(X).query([[np.nan] * 3], 1), "new must be finite"),
@@ -87,3 +90,25 @@ def test_known_lists_are_used_and_not_searched_again(searches):
 def test_says_what_is_wrong(make, words):
     with pytest.raises(InvalidInputError, match=words):
         make()
+
+
+def test_small_sets_are_searched_exactly_without_a_prediction(monkeypatch):
+    monkeypatch.setattr(module, "exact_seconds", lambda *arguments: pytest.fail("nothing to predict"))
+    neighbors = Neighbors(X, device="cpu")
+    np.testing.assert_array_equal(neighbors.lists(5), ranked_lists(X, 5))
+    assert neighbors.recall is None
+
+
+@pytest.mark.parametrize(("seconds", "approximate"), [(59.0, False), (61.0, True)])
+def test_a_search_that_would_take_over_a_minute_is_approximate(monkeypatch, seconds, approximate):
+    monkeypatch.setattr(module, "SURELY_FAST", 10)
+    monkeypatch.setattr(module, "exact_seconds", lambda *arguments: seconds)
+    neighbors = Neighbors(X, device="cpu")
+    np.testing.assert_array_equal(neighbors.lists(5), ranked_lists(X, 5))  # one group holds them all
+    assert (neighbors.recall is not None) == approximate
+    if approximate:
+        assert neighbors.recall.value == 1
+
+
+def test_approximate_lists_can_be_asked_for():
+    np.testing.assert_array_equal(ranked_lists(X, 6, method="approximate"), ranked_lists(X, 6))

@@ -66,7 +66,7 @@ class SharedData:
     ) -> SharedData:
         """Normalize the features and build the graphs, on ``device`` of this machine."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
-        neighbors = Neighbors(X, device=device)
+        neighbors = Neighbors(X, backend="exact", device=device)
         # The longest lists first: shorter ones are their beginnings, so neighbors are searched once for all graphs.
         names = sorted(graphs, key=lambda name: -list_length(name, plan.n_neighbors))
         built = {name: build_graph(name, neighbors, plan.n_neighbors) for name in names}

@@ -40,7 +40,7 @@ def build_graph(
     if isinstance(source, str):
         wanted = GRAPHS[check_choice(source, GRAPHS, name="graph")]
         neighbors = X if isinstance(X, Neighbors) else Neighbors(X, device=device)
-        return wanted(neighbors.lists(wanted.length(n_neighbors)), n_neighbors)
+        return wanted(neighbors.lists(wanted.length(n_neighbors)), n_neighbors, neighbors.device)
     if isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind in "iu":
         return GRAPHS[check_choice(kind, GRAPHS, name="graph")].build(
             check_lists(source, len(X)), n_neighbors

@@ -16,24 +16,28 @@ D counts the pairs of the union that the lists order strictly oppositely, and ha
 list leaves undecided because it has neither item. RBO: Webber, Moffat & Zobel, TOIS 2010; footrule and
 Kendall distance of top-K lists: Fagin, Kumar & Sivakumar, SIAM J. Discrete Math. 2003.
 
-All are functions of one small table: the position in x of each item of y. It is read from the
-positions of one row at a time, so the work is O(n·L·K), stays in the processor's cache, and needs no
-memory beyond the n × L result.
+All are functions of one small table: the position in x of each item of y. It is read from the positions of a
+block of rows at a time, on the CPU as many as its cache holds, so the work is O(n·L·K) and needs hardly any memory
+beyond the n × L result. Rank-biased overlap is also computed on CUDA, with the same result to the last bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice, check_integer, check_lists
 
 __all__ = [
     "MEASURES",
     "Measure",
+    "OnDevice",
     "Scorer",
     "intersection",
     "jaccard",
@@ -56,12 +60,29 @@ Measure = Callable[[int], Scorer]
 """From the depth K to the scorer at that depth."""
 
 
+_TABLE_BYTES = {"cpu": 2**21, "cuda": 2**29}
+"""Positions that are kept at a time: what the processor's cache holds, or a small part of a GPU's memory."""
+
+_MOST_ROWS = {"cpu": 64, "cuda": 4096}
+"""Samples of one block, at most: each takes length × depth numbers of several types."""
+
+
+@runtime_checkable
+class OnDevice(Protocol):
+    """A scorer that can also stay on the device of the positions."""
+
+    def of_tensor(self, positions: torch.Tensor) -> torch.Tensor:
+        """One score per list."""
+        ...
+
+
 def rank_correlation(
     lists: ArrayLike,
     depth: int = 40,
     *,
     measure: str | Measure = "rbo",
     rows: ArrayLike | None = None,
+    device: str = "cpu",
 ) -> NDArray[np.float64]:
     """Correlate the list of each sample i with the list of each sample j it names.
 
@@ -71,6 +92,7 @@ def rank_correlation(
     depth : items compared, from the top; at most the length of the lists.
     measure : a name of :data:`MEASURES`, or a function of the depth such as ``partial(rbo, p=0.7)``.
     rows : the samples i wanted; all when ``None``.
+    device : where positions are looked up: ``"auto"``, ``"cpu"`` or ``"cuda"``.
 
     Returns
     -------
@@ -93,21 +115,40 @@ def rank_correlation(
     if isinstance(measure, str):
         measure = MEASURES[check_choice(measure, MEASURES, name="measure")]
     wanted = np.arange(len(entries)) if rows is None else np.asarray(rows)
-    return _correlate(entries, depth, measure(depth), wanted)
+    return _correlate(entries, depth, measure(depth), wanted, resolve_device(device))
 
 
 def _correlate(
-    lists: NDArray[np.int32], depth: int, scorer: Scorer, wanted: NDArray[np.integer]
+    lists: NDArray[np.int32], depth: int, scorer: Scorer, wanted: NDArray[np.integer], device: torch.device
 ) -> NDArray[np.float64]:
-    tops = lists[:, :depth].astype(np.intp)
-    ranks = np.arange(depth, dtype=np.min_scalar_type(depth))
-    position = np.full(len(lists), depth, dtype=ranks.dtype)
-    scores = np.empty((len(wanted), lists.shape[1]))
-    for out, row in zip(scores, wanted, strict=True):
-        position[tops[row]] = ranks
-        out[:] = scorer(position.take(tops.take(lists[row], axis=0)))
-        position[tops[row]] = depth
+    """The scores of the wanted rows, a block at a time; ``table`` has one row per sample of the block."""
+    n, length = lists.shape
+    entries = torch.from_numpy(lists).to(device)
+    kind = torch.uint8 if depth < 256 else torch.int32
+    ranks = torch.arange(depth, dtype=kind, device=device)
+    absent = torch.full((depth,), depth, dtype=kind, device=device)
+    block = max(
+        1, min(len(wanted), _TABLE_BYTES[device.type] // (n * ranks.itemsize), _MOST_ROWS[device.type])
+    )
+    table = torch.full((block, n), depth, dtype=kind, device=device)
+    scores = np.empty((len(wanted), length))
+    for start in range(0, len(wanted), block):
+        rows = torch.from_numpy(wanted[start : start + block].astype(np.int64)).to(device)
+        positions = table[: len(rows)]
+        tops = entries[rows, :depth].long()
+        positions.scatter_(1, tops, ranks.expand_as(tops))
+        items = entries[entries[rows].long().flatten(), :depth].long().view(len(rows), -1)
+        found = _scores(scorer, positions.gather(1, items).view(-1, depth))
+        scores[start : start + len(rows)] = found.reshape(len(rows), length)
+        positions.scatter_(1, tops, absent.expand_as(tops))
     return scores
+
+
+def _scores(scorer: Scorer, positions: torch.Tensor) -> NDArray[np.float64]:
+    """One score per row of positions; on the device if the scorer can, in numpy otherwise."""
+    if positions.is_cuda and isinstance(scorer, OnDevice):
+        return scorer.of_tensor(positions).cpu().numpy()
+    return scorer(positions.cpu().numpy())
 
 
 def rbo(depth: int, *, p: float = 0.9) -> Scorer:
@@ -120,13 +161,23 @@ def rbo(depth: int, *, p: float = 0.9) -> Scorer:
     term = (1 - p) * p ** (t - 1.0) / t
     # An item shared from depth m on adds the terms of m and all after it: one look-up an item.
     # Multiples of 2^-53 add up below 1 without rounding: neither the order of the sum nor of x and y shows.
-    weight = np.append(np.rint(term[::-1].cumsum()[::-1] * 2.0**53) / 2.0**53, 0.0)
-    ones = np.ones(depth)
+    return _SharedItems(np.append(np.rint(term[::-1].cumsum()[::-1] * 2.0**53) / 2.0**53, 0.0))
 
-    def score(positions: Positions) -> NDArray[np.float64]:
-        return weight.take(_shared_from(positions)) @ ones  # as a sum, and faster
 
-    return score
+class _SharedItems:
+    """Σ of a weight over the items of two lists, by the depth from which on both lists have the item."""
+
+    def __init__(self, weight: NDArray[np.float64]) -> None:
+        self.weight, self.ones = weight, np.ones(len(weight) - 1)
+
+    def __call__(self, positions: Positions) -> NDArray[np.float64]:
+        return self.weight.take(_shared_from(positions)) @ self.ones  # as a sum, and faster
+
+    def of_tensor(self, positions: torch.Tensor) -> torch.Tensor:
+        """The same on the device of the positions."""
+        ranks = torch.arange(positions.shape[1], dtype=positions.dtype, device=positions.device)
+        weight = torch.from_numpy(self.weight).to(positions.device)
+        return weight[torch.maximum(positions, ranks).long()].sum(1)
 
 
 def jaccard(depth: int) -> Scorer:

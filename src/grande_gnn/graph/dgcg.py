@@ -40,6 +40,7 @@ def dgcg_edges(
     depth: int = 40,
     count_self: bool = False,
     threshold: str = "bisect",
+    device: str = "cpu",
 ) -> Graph:
     """Join i and j when j is among the first 200 of i and their lists correlate above the threshold.
 
@@ -52,10 +53,11 @@ def dgcg_edges(
     threshold : ``"bisect"``, the authors' ten bisections, which may step over the wanted density when the
         scores are few; or ``"exact"``, the threshold whose density is nearest 3.5 %, which also joins
         a sample without an edge to its best candidate.
+    device : where the lists are compared.
     """
     lists = check_lists(lists)[:, :N_CANDIDATES]
     search = THRESHOLDS[check_choice(threshold, THRESHOLDS, name="threshold")]
-    scores = rank_correlation(lists, depth, measure=correlation)
+    scores = rank_correlation(lists, depth, measure=correlation, device=device)
     cut = search(scores, count_self)
     chosen = scores > cut
     density = _density(scores, cut, count_self)
@@ -89,7 +91,9 @@ def dgcg_graph(
     """
     lists = ranked_lists(features, N_CANDIDATES, device=device)
     depth = min(n_neighbors, len(lists))
-    return dgcg_edges(lists, correlation=correlation, depth=depth, count_self=count_self, threshold=threshold)
+    return dgcg_edges(
+        lists, correlation=correlation, depth=depth, count_self=count_self, threshold=threshold, device=device
+    )
 
 
 def _density(scores: NDArray[np.float64], cut: float, count_self: bool) -> float:

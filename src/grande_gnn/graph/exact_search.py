@@ -11,6 +11,7 @@ a whole. New samples are few, so their search runs in float64 from the start.
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import torch
@@ -18,10 +19,22 @@ from numpy.typing import NDArray
 
 from grande_gnn.internal.device import float32_products
 
-__all__ = ["MARGIN", "exact_lists", "nearest_to_new", "pair_distances"]
+__all__ = [
+    "MARGIN",
+    "centered_rows",
+    "exact_lists",
+    "exact_seconds",
+    "nearest_to_new",
+    "pair_distances",
+    "rounding_unit",
+    "settle_near_ties",
+    "squared_norms",
+]
 
 _ROWS = 2**14
 """Samples per block where all of them are passed in float64."""
+_PROBED = 2**15
+"""Samples from which the time of a search is predicted."""
 MARGIN = 16
 """Candidates kept beyond the list, so that most near-ties at its end are settled at once."""
 
@@ -36,11 +49,9 @@ def exact_lists(
     block_bytes = block_bytes or _default_block_bytes(device)
     n, d = X.shape
     exact = torch.from_numpy(X).to(device)
-    centered = _centered(exact)
-    squares = torch.cat([(rows.double() ** 2).sum(1).float() for rows in centered.split(_ROWS)])
-    # The rounding error of a length-d float32 product grows like √d·u (Higham & Mary, 2019). Seen on
-    # real and hostile data: at most 0.43 √d u (‖x‖² + ‖y‖²).
-    unit = (8 + math.sqrt(d) / 2) * torch.finfo(torch.float32).eps
+    centered = centered_rows(exact)
+    squares = squared_norms(centered)
+    unit = rounding_unit(d)
     keep = min(n, length + MARGIN)
     lists = np.empty((n, length), dtype=np.int32)
     block = max(1, min(n, block_bytes // (12 * n)))
@@ -60,12 +71,39 @@ def exact_lists(
             tolerance = unit * (squares[rows, None] + squares[found])
             close = values.diff(dim=1) <= tolerance[:, 1:] + tolerance[:, :-1]
             close[cut] = False
-            _settle_near_ties(exact, rows, found, close)
+            settle_near_ties(exact, rows, found, close)
             lists[start : start + len(rows)] = found[:, :length].int().cpu().numpy()
     return lists
 
 
-def _centered(exact: torch.Tensor) -> torch.Tensor:
+def exact_seconds(X: NDArray[np.float32], length: int, device: torch.device) -> float:
+    """How long :func:`exact_lists` would take, predicted from a small part of its products and selections."""
+    n = len(X)
+    some = torch.from_numpy(X[:_PROBED]).to(device)
+    probes, keep = some[: max(1, _PROBED // 64)], min(len(some), length + MARGIN)
+    fastest = math.inf
+    with float32_products("ieee", device):
+        for _ in range(3):  # the first call may also load libraries
+            start = time.perf_counter()
+            (probes @ some.T).topk(keep, largest=False)[0][0, 0].item()
+            fastest = min(fastest, time.perf_counter() - start)
+    return fastest * (n / len(probes)) * (n / len(some))
+
+
+def rounding_unit(d: int) -> float:
+    """The relative rounding error that a float32 product of length d is trusted to stay below.
+
+    It grows like √d·u (Higham & Mary, 2019). Seen on real and hostile data: at most 0.43 √d u (‖x‖² + ‖y‖²).
+    """
+    return (8 + math.sqrt(d) / 2) * torch.finfo(torch.float32).eps
+
+
+def squared_norms(rows: torch.Tensor) -> torch.Tensor:
+    """‖x‖² of each row, summed in float64."""
+    return torch.cat([(part.double() ** 2).sum(1).float() for part in rows.split(_ROWS)])
+
+
+def centered_rows(exact: torch.Tensor) -> torch.Tensor:
     """The samples around their mean, divided by a power of two.
 
     Centering shortens the vectors, and with them the rounding error of the expansion; the power of two brings
@@ -81,7 +119,7 @@ def _centered(exact: torch.Tensor) -> torch.Tensor:
     return centered
 
 
-def _settle_near_ties(
+def settle_near_ties(
     exact: torch.Tensor, rows: torch.Tensor, found: torch.Tensor, close: torch.Tensor
 ) -> None:
     """Reorder, in place, each run of entries ``close`` to the next by float64 distance, then index."""

@@ -25,20 +25,23 @@ class GraphKind:
     """A graph that can be asked for by name."""
 
     name: str
-    build: Callable[[NDArray[np.int32], int], Graph]
-    """Builds the graph from ranked lists and ``n_neighbors``."""
+    build: Callable[..., Graph]
+    """Builds the graph from ranked lists and ``n_neighbors``, and from a device if it ``uses_device``."""
     summary: str
     list_length: int = 0
     """Entries of each ranked list that it needs even where ``n_neighbors`` is smaller."""
     public: bool = True
     """Whether estimators and commands offer it; the others belong to a system of the comparison."""
+    uses_device: bool = False
+    """Whether ``build`` takes the name of a device as its third argument."""
 
     def length(self, n_neighbors: int) -> int:
         """How long its ranked lists must be."""
         return max(n_neighbors, self.list_length)
 
-    def __call__(self, lists: NDArray[np.int32], n_neighbors: int) -> Graph:
-        return self.build(lists[:, : self.length(n_neighbors)], n_neighbors)
+    def __call__(self, lists: NDArray[np.int32], n_neighbors: int, device: str = "cpu") -> Graph:
+        where = (device,) if self.uses_device else ()
+        return self.build(lists[:, : self.length(n_neighbors)], n_neighbors, *where)
 
 
 def _reciprocal(lists: NDArray[np.int32], n_neighbors: int) -> Graph:
@@ -53,16 +56,16 @@ def _knn(lists: NDArray[np.int32], n_neighbors: int) -> Graph:
     return knn_edges(lists, n_neighbors)
 
 
-def _dgcg(lists: NDArray[np.int32], n_neighbors: int) -> Graph:
+def _dgcg(lists: NDArray[np.int32], n_neighbors: int, device: str = "cpu") -> Graph:
     from grande_gnn.graph.dgcg import dgcg_edges
 
-    return dgcg_edges(lists, depth=min(n_neighbors, lists.shape[1]))
+    return dgcg_edges(lists, depth=min(n_neighbors, lists.shape[1]), device=device)
 
 
-def _dgcg_self(lists: NDArray[np.int32], n_neighbors: int) -> Graph:
+def _dgcg_self(lists: NDArray[np.int32], n_neighbors: int, device: str = "cpu") -> Graph:
     from grande_gnn.graph.dgcg import dgcg_edges
 
-    return dgcg_edges(lists, depth=min(n_neighbors, lists.shape[1]), count_self=True)
+    return dgcg_edges(lists, depth=min(n_neighbors, lists.shape[1]), count_self=True, device=device)
 
 
 def _mgcn(lists: NDArray[np.int32], n_neighbors: int) -> Graph:
@@ -76,8 +79,14 @@ GRAPHS: dict[str, GraphKind] = {
     for kind in (
         GraphKind("reciprocal", _reciprocal, "both name each other: the paper's"),
         GraphKind("knn", _knn, "either names the other"),
-        GraphKind("dgcg", _dgcg, "ranked lists agree: the strongest on the data measured here", 200),
-        GraphKind("dgcg-self", _dgcg_self, "dgcg with a density that counts self edges", 200, public=False),
+        GraphKind(
+            "dgcg",
+            _dgcg,
+            "ranked lists agree: the strongest on the data measured here",
+            200,
+            uses_device=True,
+        ),
+        GraphKind("dgcg-self", _dgcg_self, "dgcg with a density that counts self edges", 200, False, True),
         GraphKind("mgcn", _mgcn, "reciprocal after re-ranking the lists", 400, public=False),
     )
 }

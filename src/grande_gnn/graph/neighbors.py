@@ -2,6 +2,9 @@
 
 Entry 1 of a list is the sample itself; then come the others by ascending Euclidean distance, ties by index. The first
 k entries of a longer list are the list of length k, so one search serves graphs, outliers, suggestions and the report.
+
+``backend="auto"`` searches exactly as long as that is predicted to take under a minute, and approximately beyond
+(:mod:`grande_gnn.graph.approximate_search`); :attr:`Neighbors.recall` then says how many of the true neighbors were found.
 """
 
 from __future__ import annotations
@@ -13,20 +16,43 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from grande_gnn.graph.approximate_search import Recall, approximate_lists
 from grande_gnn.graph.balltree_search import balltree_lists
-from grande_gnn.graph.exact_search import exact_lists, nearest_to_new, pair_distances
+from grande_gnn.graph.exact_search import exact_lists, exact_seconds, nearest_to_new, pair_distances
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_lists
 
-__all__ = ["BACKENDS", "Neighbors", "SearchBackend", "ranked_lists"]
+__all__ = ["BACKENDS", "Found", "Neighbors", "SearchBackend", "ranked_lists"]
 
 logger = logging.getLogger(__name__)
 
-SearchBackend = Callable[[NDArray[np.float32], int, torch.device], NDArray[np.int32]]
+Found = NDArray[np.int32] | tuple[NDArray[np.int32], Recall]
+"""Exact lists, or approximate ones with their recall."""
+
+SearchBackend = Callable[[NDArray[np.float32], int, torch.device], Found]
 """From features, list length and device to one ranked list per sample."""
 
+PATIENCE = 60.0
+"""Seconds that an exact search may be predicted to take before an approximate one replaces it."""
+
+SURELY_FAST = 20_000
+"""Up to so many samples, an exact search takes seconds anywhere, and nothing is predicted."""
+
+
+def _auto(X: NDArray[np.float32], length: int, device: torch.device) -> Found:
+    """Exact lists where they take less than a minute."""
+    if len(X) > SURELY_FAST:
+        seconds = exact_seconds(X, length, device)
+        if seconds > PATIENCE:
+            logger.info("an exact search would take about %.0f s, so the search is approximate", seconds)
+            return BACKENDS["approximate"](X, length, device)
+    return BACKENDS["exact"](X, length, device)
+
+
 BACKENDS: dict[str, SearchBackend] = {
+    "auto": _auto,
     "exact": exact_lists,
+    "approximate": approximate_lists,
     "balltree": lambda X, length, device: balltree_lists(X, length),
 }
 """How neighbors are searched, by name."""
@@ -38,7 +64,7 @@ class Neighbors:
     Parameters
     ----------
     features : array of shape (n_samples, n_features), normalized as the graph needs them.
-    backend : a name of :data:`BACKENDS`.
+    backend : a name of :data:`BACKENDS`: ``"auto"``, ``"exact"``, ``"approximate"``, or ``"balltree"``.
     device : where the search runs: ``"auto"``, ``"cpu"`` or ``"cuda"``.
 
     Examples
@@ -50,10 +76,12 @@ class Neighbors:
     [[[2, 1]], [[0.5, 1.5]]]
     """
 
-    def __init__(self, features: ArrayLike, *, backend: str = "exact", device: str = "auto") -> None:
+    def __init__(self, features: ArrayLike, *, backend: str = "auto", device: str = "auto") -> None:
         self.features = check_features(features)
         self.backend = check_choice(backend, BACKENDS, name="backend")
         self.device = device
+        self.recall: Recall | None = None
+        """How many of the true neighbors the lists have; None if they are exact, or not searched here."""
         self._lists: NDArray[np.int32] | None = None
 
     @classmethod
@@ -77,7 +105,8 @@ class Neighbors:
         if self._lists is None or self.length < length:
             device = resolve_device(self.device)
             logger.info("searching the %d nearest neighbors of %d samples on %s", length, len(self), device)
-            self._lists = BACKENDS[self.backend](self.features, length, device)
+            found = BACKENDS[self.backend](self.features, length, device)
+            self._lists, self.recall = found if isinstance(found, tuple) else (found, None)
         return self._lists[:, :length]
 
     def distances(self, k: int) -> NDArray[np.float64]:
@@ -107,8 +136,9 @@ def ranked_lists(
     ----------
     features : array of shape (n_samples, n_features)
     n_neighbors : length of each list, the sample itself included.
-    method : ``"exact"`` (blocked matrix products) or ``"balltree"`` (scikit-learn's BallTree, as in the paper; the
-        same lists, slower above about 30 features).
+    method : ``"exact"`` (blocked matrix products), ``"balltree"`` (scikit-learn's BallTree, as in the paper; the
+        same lists, slower above about 30 features), ``"approximate"`` (for very many samples), or ``"auto"`` (exact
+        unless that would take more than a minute).
     device : where the products run: ``"auto"``, ``"cpu"`` or ``"cuda"``.
     block_bytes : working memory, None = 256 MiB, or a few GiB of a GPU; the lists do not depend on it.
 
@@ -122,4 +152,5 @@ def ranked_lists(
     search = BACKENDS[check_choice(method, BACKENDS, name="method")]
     if block_bytes is not None:
         return exact_lists(X, length, resolve_device(device), block_bytes)
-    return search(X, length, resolve_device(device))
+    found = search(X, length, resolve_device(device))
+    return found[0] if isinstance(found, tuple) else found

@@ -4,6 +4,7 @@
     python benchmarks/old_and_new.py --old old_tree                    the engine and the core on the CPU
     python benchmarks/old_and_new.py --old old_tree --device cuda
     python benchmarks/old_and_new.py --old old_tree --what label --data DATA
+    python benchmarks/old_and_new.py --old old_tree --what files --data DATA     models loaded, photos extracted
 
 Each version lives in a process of its own, with the same number of threads, and is warmed up. Then the two are timed in
 pairs, the old one first in every other pair. Both processes are started anew several times, because where a process
@@ -90,6 +91,17 @@ def label_cases(device: str, data: Path | None) -> Iterator[Case]:
         yield Case("label-photos", "photos", arguments | {"extractor": "lite0"}, pairs=7)
 
 
+def file_cases(device: str, data: Path | None) -> Iterator[Case]:
+    """Loading a model of 28 MB, and extracting photos that the store does not have, or has."""
+    made = {"n": 5000, "d": 1280, "model": "sgc", "device": device}
+    yield Case("load", "loading", made | {"answers": 0}, 10)
+    yield Case("load-predict", "loading", made | {"answers": 10})
+    if data and (data / "flowers17" / "images").is_dir():
+        photos = {"folder": str(data / "flowers17" / "images"), "extractor": "lite0", "device": device}
+        yield Case("extract", "extraction", photos | {"photos": 200, "cached": False})
+        yield Case("extract-cached", "extraction", photos | {"photos": 1360, "cached": True}, 3)
+
+
 @dataclass
 class Times:
     """What was measured of one case so far."""
@@ -151,7 +163,9 @@ def main() -> int:
         "--old", type=Path, required=True, help="folder of the old version, with src/grande_gnn"
     )
     parser.add_argument("--new", type=Path, default=THIS_TREE, help="the default is this tree")
-    parser.add_argument("--what", nargs="+", choices=["engine", "core", "label"], default=["engine", "core"])
+    parser.add_argument(
+        "--what", nargs="+", choices=["engine", "core", "label", "files"], default=["engine", "core"]
+    )
     parser.add_argument("--rows", nargs="+", help="only these")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["tf32", "half", "highest"], default="tf32")
@@ -174,6 +188,8 @@ def main() -> int:
         cases += core_cases(options.device)
     if "label" in options.what:
         cases += label_cases(options.device, options.data)
+    if "files" in options.what:
+        cases += file_cases(options.device, options.data)
     out = options.out or RESULTS / f"old_and_new_{options.device}.csv"
     earlier = read_rows(out)
     measured = [Times(case) for case in cases if not options.rows or case.name in options.rows]

@@ -199,7 +199,47 @@ def photos(folder: str, labels: str, extractor: str, device: str) -> Operation:
     return run
 
 
-OPERATIONS = {f.__name__: f for f in (engine, lists, graph, fit, evaluate, automatic, label, photos)}
+def loading(n: int, d: int, model: str, device: str, answers: int) -> Operation:
+    """Load a model that this version saved, and answer for so many new samples."""
+    from grande_gnn import GrandeClassifier
+
+    X, y = made_features(n, d, 50)
+    folder = Path(tempfile.mkdtemp(prefix="old-and-new-")) / "model"
+    GrandeClassifier(model, epochs=5, device=device, random_state=0).fit(X, tenth_of(y)).save(folder)
+    new = X[:answers] * np.float32(1.01) + np.float32(0.01)
+
+    def run() -> Arrays:
+        clf = GrandeClassifier.load(folder)
+        out = {"probabilities": clf.label_distributions_}
+        return out | ({"new": clf.predict_proba(new)} if answers else {})
+
+    return run
+
+
+def extraction(folder: str, extractor: str, photos: int, device: str, cached: bool) -> Operation:
+    """The features of the first photos of a folder, computed, or taken from the store."""
+    from grande_gnn.images import extract_features, find_images, load_extractor
+
+    work = Path(tempfile.mkdtemp(prefix="old-and-new-"))
+    (work / "photos").mkdir()
+    for path in sorted(Path(folder).rglob("*.jpg"))[:photos]:
+        (work / "photos" / path.name).symlink_to(path.resolve())
+    images, network = find_images(work / "photos"), load_extractor(extractor)
+
+    def run() -> Arrays:
+        store = str(work / "store") if cached else tempfile.mkdtemp(dir=work)
+        found = extract_features(
+            images, network, store=store, device=device, workers=2, thumbnails=True
+        )  # fmt: skip
+        return {"features": found.features()}
+
+    return run
+
+
+OPERATIONS = {
+    f.__name__: f
+    for f in (engine, lists, graph, fit, evaluate, automatic, label, photos, loading, extraction)
+}
 
 
 def digest(arrays: Arrays) -> str:

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from grande_gnn.errors import GrandeError, InvalidInputError
 from grande_gnn.internal.validation import (
-    all_finite,
     check_choice,
     check_features,
     check_integer,
@@ -203,17 +202,3 @@ def test_every_error_is_ours_and_a_standard_one():
         assert name == "GrandeError" or issubclass(
             error, (ValueError, FileExistsError, ImportError, MemoryError)
         )
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_finite_numbers_of_any_size_are_finite(dtype):
-    largest = np.full((3, 4), np.finfo(dtype).max, dtype=dtype)  # whose squares are not finite
-    assert all_finite(largest)
-    assert all_finite(largest[:, ::2])
-    for value in (np.nan, np.inf, -np.inf):
-        for array in (largest, np.zeros((3, 4), dtype)):
-            damaged = array.copy()
-            damaged[2, 2] = value
-            assert not all_finite(damaged)
-            assert not all_finite(damaged[:, ::2])
-            assert all_finite(damaged[:, 1::2])

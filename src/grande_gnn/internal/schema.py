@@ -15,10 +15,10 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.internal.validation import all_finite
 
 __all__ = [
     "Check", "anything", "check_array", "either", "flag", "integer", "list_of", "mapping_of", "number", "only", "optional",
@@ -183,7 +183,7 @@ def check_array(
         raise InvalidInputError(f"{name} must have the shape {wanted}; got {array.shape}")
     if not array.size:
         return
-    if array.dtype.kind == "f" and not all_finite(array):
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidInputError(f"{name} must be finite; got NaN or infinity")
     if low is None and high is None:
         return

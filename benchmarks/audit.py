@@ -5,7 +5,9 @@
 Each set is labelled from a few labels per class with the favorite settings. Then audits of the other images are
 simulated: the order is random, and the truth is known. An audit is stopped after a fixed number of images, at a random
 moment, when its accuracy looks best, or never ("ever": the interval must hold the truth after every one of the images).
-Wilson's interval at the same moment is given for comparison. Sets that the results have are not measured again. ``DATA``
+Wilson's interval at the same moment is given for comparison, as it is (for a population without end) and for what is
+estimated here, the N − n images that were not audited: their own accuracy varies too, so n judged images tell as much about
+them as n·(N − n)/N about a population without end. Sets that the results have are not measured again. ``DATA``
 holds ``<set>/features_*.npz``, or ``<set>/images`` and ``<set>/labels.csv``.
 """
 
@@ -37,8 +39,10 @@ BLOCK = 250
 
 
 @cache
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    return wilson_interval(hits, n)
+def wilson(hits: int, n: int, population: int | None = None) -> tuple[float, float]:
+    """Wilson's interval for a population without end, or for the other images of a finite one."""
+    share = 1.0 if population is None else (population - n) / population
+    return wilson_interval(hits * share, n * share)
 
 
 def classified(
@@ -84,17 +88,26 @@ def simulate(
                 [wilson(h, m) for h, m in zip(hits[moment].tolist(), n[stop].tolist(), strict=True)]
             )
             by_wilson = (ends[:, 0] <= truth[moment]) & (truth[moment] <= ends[:, 1])
-            found.setdefault(rule, []).append(
-                (is_held[moment], width[moment], by_wilson, np.ptp(ends, axis=1), width_all[moment])
+            rest = np.array(
+                [
+                    wilson(h, m, len(right))
+                    for h, m in zip(hits[moment].tolist(), n[stop].tolist(), strict=True)
+                ]
             )
+            by_rest = (rest[:, 0] <= truth[moment]) & (truth[moment] <= rest[:, 1])
+            found.setdefault(rule, []).append((
+                is_held[moment], width[moment], by_wilson, np.ptp(ends, axis=1), width_all[moment], by_rest,
+                np.ptp(rest, axis=1),
+            ))  # fmt: skip
         found.setdefault("ever", []).append((is_held.all(axis=1),))
     table = []
     for rule, blocks in found.items():
         means = [float(np.concatenate(values).mean()) for values in zip(*blocks, strict=True)]
-        names = ("held", "width", "wilson_held", "wilson_width", "width_all")
+        names = ("held", "width", "wilson_held", "wilson_width", "width_all", "rest_held", "rest_width")
         row: dict[str, Any] = dict(zip(names, means, strict=False))
         if "width" in row:
             row["ratio"] = row["width"] / row["wilson_width"]
+            row["ratio_rest"] = row["width"] / row["rest_width"]
             row["ratio_all"] = row.pop("width_all") / row["wilson_width"]
         table.append({"rule": rule, "audits": audits} | {name: round(v, 4) for name, v in row.items()})
     return table
@@ -130,7 +143,19 @@ def main() -> None:
             ]
             write_rows(rows, options.out)
     print_table(
-        rows, ["set", "accuracy", "expected", "rule", "held", "width", "wilson_held", "ratio", "ratio_all"]
+        rows,
+        [
+            "set",
+            "accuracy",
+            "expected",
+            "rule",
+            "held",
+            "width",
+            "wilson_held",
+            "ratio",
+            "rest_held",
+            "ratio_rest",
+        ],
     )
 
 

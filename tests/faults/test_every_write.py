@@ -90,9 +90,6 @@ class Copies(Label):
         shutil.rmtree(self.results, ignore_errors=True)
 
     def is_whole(self) -> bool:
-        recover(
-            self.out
-        )  # as the next run does; a kill between two renames leaves some class folders until then
         return self.out.exists() and any(self.out.iterdir())
 
 

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from grande_gnn.internal.files import (
     naming,
     write_atomically,
     write_folder,
+    write_new_folder,
 )
 
 
@@ -170,3 +173,57 @@ def test_a_copy_that_is_cut_short_without_a_word_is_an_error(tmp_path, monkeypat
     monkeypatch.setattr("shutil.copy2", lambda source, place: place.write_bytes(bytes(7)))
     with pytest.raises(OSError, match="7 of 1000 bytes were copied"):
         copy_whole(tmp_path / "source", tmp_path / "short")
+
+
+# -- new folders --------------------------------------------------------------------------------------
+
+
+def fill_two(part: Path) -> None:
+    (part / "b").mkdir()
+    (part / "b" / "2").write_text("2")
+    (part / "1").write_text("1")
+
+
+def test_a_new_folder_is_removed_when_it_cannot_be_filled(tmp_path):
+    def fail(part: Path) -> None:
+        fill_two(part)
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        write_new_folder(tmp_path / "new", fail)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_got_files_meanwhile_is_not_replaced(tmp_path):
+    def fill(part: Path) -> None:
+        fill_two(part)
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "mine").touch()
+
+    with pytest.raises(FileExistsError, match="were not there before"):
+        write_new_folder(tmp_path / "new", fill)
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["mine"]
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize("broken", ["rename", "mkdtemp"])
+def test_a_folder_that_cannot_be_replaced_is_filled_inside(tmp_path, monkeypatch, broken):
+    (tmp_path / "volume").mkdir()
+    make = tempfile.mkdtemp
+
+    def refuse(*arguments, **options):
+        if broken == "mkdtemp" and Path(options["dir"]) != tmp_path:
+            return make(*arguments, **options)
+        raise PermissionError("a mounted volume in a folder that is not ours")
+
+    monkeypatch.setattr(*((os, "rename") if broken == "rename" else (tempfile, "mkdtemp")), refuse)
+    write_new_folder(tmp_path / "volume", fill_two)
+    assert (tmp_path / "volume" / "b" / "2").read_text() == "2"
+    assert sorted(path.name for path in (tmp_path / "volume").iterdir()) == ["1", "b"]
+    assert [path.name for path in tmp_path.iterdir()] == ["volume"]
+
+
+def test_what_a_killed_copy_left_beside_the_folder_is_removed(tmp_path):
+    (tmp_path / ".grande-abcdefgh.part" / "new").mkdir(parents=True)
+    write_new_folder(tmp_path / "new", fill_two)
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]

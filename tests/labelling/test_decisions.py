@@ -21,6 +21,7 @@ EXAMPLES = [
     Decision("rename", old="cat", label="dog"),
     Decision("merge", old="cat", label="dog"),
     Decision("audit-start", ("a.jpg",), population=7),
+    Decision("audit-start", ("a.jpg",), population=7, expected=0.875),
     Decision("audit", ("a.jpg",), ""),
     Decision("audit-end", ("a.jpg",)),
     Decision("undo", of=2),
@@ -101,6 +102,15 @@ def test_any_bytes_are_read_without_harm(tmp_path_factory, noise):
     written = journal.append(ONE)
     assert journal.decisions[0].id == 7
     assert Journal(folder).decisions[-1] == written
+
+
+@pytest.mark.parametrize("value", ["0.5", None, True, -0.1, 1.1, [0.5]])
+def test_an_expected_accuracy_is_a_share(value):
+    content = {"schema": 1, "id": 1, "time": "", "kind": "audit-start", "files": [], "population": 3}
+    assert Decision.from_line(json.dumps(content).encode()).expected is None
+    assert Decision.from_line(json.dumps(content | {"expected": 1}).encode()).expected == 1.0
+    with pytest.raises(ValueError, match="expected"):
+        Decision.from_line(json.dumps(content | {"expected": value}).encode())
 
 
 def test_a_newer_schema_is_refused(tmp_path):

@@ -1,9 +1,12 @@
 """The audit: drawn before it is looked at, judged in order and blind, scored again when labels change."""
 
+from dataclasses import replace
+
 import pytest
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.audit import audit_interval
+from grande_gnn.labelling.confidence import AccuracyEstimate
 from grande_gnn.review.auditing import audit_state, end_audit, judge, start_audit
 
 
@@ -38,12 +41,31 @@ def test_the_estimate_is_the_interval_of_the_outcomes(session):
     for i in range(12):
         judge_next(session, "violet" if i % 4 == 0 else None)
     outcomes = [i % 4 != 0 for i in range(12)]
-    expected = audit_interval(outcomes, 36)
+    estimate = audit_interval(outcomes, 36, expected=session.state.audit.expected)
     state = audit_state(session)
-    assert state["estimate"] == [expected.value, expected.low, expected.high]
-    assert state["more"] == expected.more_for(0.03)
+    assert state["estimate"] == [estimate.value, estimate.low, estimate.high]
+    assert state["more"] == estimate.more_for(0.03)
     assert state["judged"] == 12
     assert len(state["wrong"]) == 3
+
+
+def test_the_expected_accuracy_is_noted_before_anything_is_judged(session, make_session):
+    session.full = replace(session.full, accuracy=AccuracyEstimate(0.5, 0.4, 0.6, 30))
+    start_audit(session)
+    share = len(session.labels_to_train()) / 36
+    assert 0 < share < 1
+    expected = session.state.audit.expected
+    assert expected == pytest.approx(share + (1 - share) * 0.5, abs=1e-4)
+    session.full = replace(session.full, accuracy=AccuracyEstimate(0.9, 0.8, 1.0, 30))
+    judge_next(session)
+    assert session.state.audit.expected == expected  # a later forecast may have learned from the audit
+    assert make_session().state.audit.expected == expected
+
+
+def test_without_a_forecast_the_audit_has_none(session):
+    session.full = replace(session.full, accuracy=None)
+    start_audit(session)
+    assert session.state.audit.expected is None
 
 
 def test_judged_images_stay_out_of_training_until_the_end(session):

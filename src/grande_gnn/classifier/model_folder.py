@@ -87,7 +87,9 @@ _WEIGHT = number(0, 1, open_low=True)
 
 MEMBER = either(
     record({"graph": only(None), "weight": _WEIGHT}),
-    record({**_CHOICE, "weight": _WEIGHT, "temperature": _SIGMA}),
+    record(
+        {**_CHOICE, "weight": _WEIGHT, "temperature": number(1e-4, 1e6)}
+    ),  # beyond, answers would overflow
 )
 """What is known about one member, besides its arrays."""
 

@@ -57,7 +57,7 @@ def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[s
     if rows and not given:
         raise InvalidInputError(
             f"none of the files named in {path} was found: paths must be relative to {path.parent} "
-            f"or to {root}; got {rows[0].file!r} in line {rows[0].line}"
+            f"or to {root}; got {rows[0].file[:200]!r} in line {rows[0].line}"
         )
     labels = [""] * len(files)
     for index, named in given.items():

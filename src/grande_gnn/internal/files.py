@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +19,7 @@ from grande_gnn.internal.abandoned import (
     temporary_file,
     temporary_folder,
 )
-from grande_gnn.internal.swap import discard, new_entries, recover, swap_in
+from grande_gnn.internal.swap import discard, new_entries, recover, swap_in, sync
 
 __all__ = [
     "check_output",
@@ -30,6 +30,7 @@ __all__ = [
     "naming",
     "write_atomically",
     "write_folder",
+    "write_new_folder",
 ]
 
 
@@ -153,6 +154,54 @@ def write_folder(
             raise
         finally:
             discard(part)
+
+
+def write_new_folder(folder: str | os.PathLike[str], fill: Callable[[Path], object]) -> None:
+    """Write a folder that does not exist yet, or is empty: it is filled next to its place and appears there in one step.
+
+    Where nothing can be written next to it or it cannot be replaced, because it is a mounted volume for example, the
+    entries are moved into it as :func:`write_folder` does.
+    """
+    whole = Path(folder).resolve()
+    remove_abandoned(whole.parent)
+    with ExitStack() as stack:
+        try:
+            part = stack.enter_context(temporary_folder(whole.parent))
+        except OSError:
+            _write_inside(whole, fill)
+            return
+        try:
+            new = new_entries(part)
+            new.mkdir()
+            fill(new)
+            sync(new)
+            _move_folder(new, whole)
+        finally:
+            discard(part)
+
+
+def _move_folder(new: Path, whole: Path) -> None:
+    try:
+        if whole.exists():
+            shutil.copymode(whole, new)
+            if os.name == "nt":  # where a folder does not take the place of an empty one
+                whole.rmdir()
+        os.rename(new, whole)
+    except OSError as error:
+        if whole.is_dir() and any(whole.iterdir()):
+            raise FileExistsError(f"{whole} has files, which were not there before") from error
+        _write_inside(whole, lambda part: [shutil.move(entry, part) for entry in sorted(new.iterdir())])
+
+
+def _write_inside(whole: Path, fill: Callable[[Path], object]) -> None:
+    """Like :func:`write_folder`, for an empty folder, whose entries are not known before."""
+    entries: list[str] = []
+
+    def fill_and_list(part: Path) -> None:
+        fill(part)
+        entries.extend(sorted(os.listdir(part)))
+
+    write_folder(whole, fill_and_list, entries)
 
 
 def is_kept(entry: Path) -> bool:

@@ -110,6 +110,10 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The arrays of the archive by name; two of one name are refused, because readers would disagree about which counts."""
     members: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
+        if "\0" in entry.orig_filename:  # zipfile ends a name there, and other readers do not
+            raise InvalidInputError(
+                f"the name of an array must have no zero byte; got {entry.orig_filename[:80]!r}"
+            )
         name = entry.filename.removesuffix(".npy")
         if name in members:
             raise InvalidInputError(

@@ -134,7 +134,7 @@ def mapping_of(item: Check) -> Check:
         if not isinstance(value, dict):
             _refuse(place, "an object", value)
         for name, entry in value.items():
-            item(entry, f"{place}.{name[:80]}")
+            item(entry, f"{place}.{' '.join(name.split())[:80]}")
 
     return check
 
@@ -158,7 +158,7 @@ def record(fields: Mapping[str, Check], *, optional: Collection[str] = (), more:
 
 
 def _names(value: dict[str, Any]) -> str:
-    return ", ".join(value)[:200] or "no field"
+    return " ".join(", ".join(value).split())[:200] or "no field"
 
 
 def check_array(

@@ -33,6 +33,8 @@ class Audit:
 
     files: tuple[str, ...]
     population: int
+    expected: float | None = None
+    """The accuracy that was expected before anything was judged."""
     judged: dict[str, str] = field(default_factory=dict)
     times: dict[str, str] = field(default_factory=dict)
     is_over: bool = False
@@ -140,7 +142,7 @@ def _rename(state: Corrections, decision: Decision) -> None:
 
 
 def _audit_start(state: Corrections, decision: Decision) -> None:
-    state.audit = Audit(decision.files, decision.population)
+    state.audit = Audit(decision.files, decision.population, decision.expected)
 
 
 def _audit(state: Corrections, decision: Decision) -> None:

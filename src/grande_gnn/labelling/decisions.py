@@ -50,6 +50,9 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """The kinds of decisions, and the fields that each of them has."""
 
+OPTIONAL: dict[str, tuple[str, ...]] = {"audit-start": ("expected",)}
+"""Fields that a decision may lack."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -66,6 +69,8 @@ class Decision:
     """The number of the decision that is undone."""
     population: int = 0
     """How many images an audit's sample was drawn from."""
+    expected: float | None = None
+    """The accuracy that was expected when an audit began, in [0, 1]."""
     given: Mapping[str, str] = field(default_factory=dict)
     """The labels that were given before the review: file to label."""
     id: int = 0
@@ -77,6 +82,8 @@ class Decision:
         """The decision as a line of the journal."""
         content: dict[str, object] = {"schema": SCHEMA, "id": self.id, "time": self.time, "kind": self.kind}
         content |= {name: getattr(self, name) for name in KINDS[self.kind]}
+        more = {name: getattr(self, name) for name in OPTIONAL.get(self.kind, ())}
+        content |= {name: value for name, value in more.items() if value is not None}
         # ASCII: a file name that is not Unicode survives as an escaped surrogate.
         return json.dumps(content, separators=(",", ":")).encode("ascii") + b"\n"
 
@@ -94,12 +101,15 @@ class Decision:
         kind = content.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(f"its kind is unknown: {str(kind)[:40]!r}")
-        values = {name: _checked(name, content.get(name)) for name in (*KINDS[kind], "id", "time")}
+        names = [*KINDS[kind], "id", "time", *(name for name in OPTIONAL.get(kind, ()) if name in content)]
+        values = {name: _checked(name, content.get(name)) for name in names}
         return cls(kind, **values)
 
 
 _TYPES = {
-    one.name: type(one.default) for one in fields(Decision) if one.name not in ("files", "given", "kind")
+    one.name: type(one.default)
+    for one in fields(Decision)
+    if one.name not in ("files", "given", "kind", "expected")
 }
 
 
@@ -111,6 +121,9 @@ def _checked(name: str, value: Any) -> Any:
     elif name == "given":
         if isinstance(value, dict) and all(isinstance(label, str) for label in value.values()):
             return value
+    elif name == "expected":
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+            return float(value)
     elif type(value) is _TYPES[name]:
         return value
     raise ValueError(f"its field {name} is missing or of another type")

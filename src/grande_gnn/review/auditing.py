@@ -38,7 +38,20 @@ def start_audit(session: Session) -> None:
             raise InvalidInputError("every image has been audited, so there is nothing to draw; got no image")
         order = audit_order(len(left), secrets.randbits(32))
         files = tuple(left[place] for place in order[:MAX_SAMPLE])
-        session.write(Decision("audit-start", files, population=len(left)))
+        expected = _expected(session, left)
+        session.write(Decision("audit-start", files, population=len(left), expected=expected))
+
+
+def _expected(session: Session, files: list[str]) -> float | None:
+    """The accuracy that is expected of these files: labels that people gave count as right, the others as estimated.
+
+    It is noted before anything is judged. A good guess makes the interval narrower; a bad one does not make it wrong.
+    """
+    if session.full.accuracy is None:
+        return None
+    labelled = session.labels_to_train()
+    share = sum(file in labelled for file in files) / len(files)
+    return round(share + (1 - share) * session.full.accuracy.value, 4)
 
 
 def judge(session: Session, row: object, label: str) -> None:
@@ -76,7 +89,7 @@ def audit_state(session: Session) -> dict[str, Any]:
             return {"running": False, "judged": 0, "method": METHOD}
         judged = _judged(session, audit)
         outcomes = [file in audit.right if audit.is_over else ours == yours for file, ours, yours in judged]
-        estimate = audit_interval(outcomes, audit.population)
+        estimate = audit_interval(outcomes, audit.population, expected=audit.expected)
         state: dict[str, Any] = {
             "running": not audit.is_over,
             "row": _next(session),

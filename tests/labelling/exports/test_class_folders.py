@@ -1,5 +1,7 @@
 """Copies in class folders: every image once, and no label leads out of the folder."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,29 @@ def test_a_label_never_leaves_the_folder(label):
     assert "/" not in name
     assert name not in ("", ".", "..")
     assert not name.startswith(".")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_the_folder_appears_complete_or_not_at_all(tmp_path, monkeypatch, exists):
+    """As after a kill at any moment: whatever is renamed into place is the whole folder."""
+    files = [f"{i}.jpg" for i in range(6)]
+    images(tmp_path / "photos", files)
+    result = labelling(files, ["cat", "dog", "bird"] * 2)
+    out = tmp_path / "copies"
+    if exists:
+        out.mkdir()
+    moved = []
+
+    def rename(source, target):
+        assert not any(out.rglob("*"))
+        moved.append((source, target))
+        move(source, target)
+
+    move = os.rename
+    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(os, "replace", lambda *_: pytest.fail("entries are moved one by one"))
+    copy_to_class_folders(out, result, tmp_path / "photos")
+    assert [target for _, target in moved] == [out]
+    assert sorted(path.name for path in out.rglob("*.jpg")) == files
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copies", "photos"]
+    assert out.stat().st_mode & 0o777 == (tmp_path / "photos").stat().st_mode & 0o777

@@ -31,10 +31,10 @@ def check_copies(folder: str | Path) -> Path:
 def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
     """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused.
 
-    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number. The class folders appear
-    when all copies are complete.
+    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number. The folder appears when all
+    copies are complete.
     """
-    from grande_gnn.internal.files import copy_whole, write_folder
+    from grande_gnn.internal.files import copy_whole, write_new_folder
 
     def fill(part: Path) -> None:
         taken: set[str] = set()
@@ -50,7 +50,7 @@ def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> 
 
     target = check_copies(folder)
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
-    write_folder(target, fill, sorted({folder_name(label) for label in result.labels}))
+    write_new_folder(target, fill)
     return len(result.files)
 
 

@@ -161,3 +161,60 @@ def class_folders(tmp_path: Path, picture: Callable[..., Image.Image]) -> Path:
 def flowers(shared_data: Callable[[str], Path]) -> Path:
     """The Flowers17 photos."""
     return shared_data("flowers17")
+
+
+@pytest.fixture
+def tiny_network(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of an extractor with a network that trains in a second: a trunk and a tail, with batch norms."""
+    from torch import nn
+
+    from grande_gnn.images.networks import EXTRACTORS, make_extractor
+    from grande_gnn.images.networks.weights import load_weights
+    from grande_gnn.images.preprocess import Preprocess
+
+    class Small(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+            self.tail = nn.Sequential(
+                nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+            )
+
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            return self.tail(self.trunk(images))
+
+        def split(self) -> tuple[nn.Module, nn.Module]:
+            return self.trunk, self.tail
+
+    def build(name: str, weights: Path | None = None):
+        network = Small()
+        generator = torch.Generator().manual_seed(0)
+        for parameter in network.parameters():
+            if parameter.ndim > 1:
+                nn.init.normal_(parameter, std=0.2, generator=generator)
+        for module in network.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.zeros_(module.bias)
+        if weights is not None:
+            load_weights(network, weights)
+        return make_extractor(name, Preprocess(20, 24), network)
+
+    monkeypatch.setitem(EXTRACTORS, "tiny", build)
+    return "tiny"
+
+
+@pytest.fixture(scope="session")
+def stripes() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """Makes images (n, side, side, 3) of stripes in two directions, interleaved, in colors that tell nothing."""
+
+    def make(n: int = 36, side: int = 24, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        y = np.arange(n) % 2
+        waves = np.sin(np.arange(side) * 1.2 + rng.uniform(0, 6, (n, 1)))
+        across = np.repeat(waves[:, None, :, None], side, axis=1)
+        images = np.where(y[:, None, None, None] == 1, across, across.swapaxes(1, 2))
+        colors = rng.uniform(60, 190, (n, 1, 1, 3))
+        noisy = colors + 50 * images + rng.normal(size=(n, side, side, 3)) * 15
+        return noisy.clip(0, 255).astype(np.uint8), y
+
+    return make

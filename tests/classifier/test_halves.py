@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from grande_gnn import GrandeClassifier
-from grande_gnn.classifier.halves import Halves, split_halves, train_halves, without_unknown
+from grande_gnn.classifier.halves import (
+    HalfFeatures,
+    HalfProblems,
+    Halves,
+    split_halves,
+    train_halves,
+    without_unknown,
+)
 from grande_gnn.classifier.problem import LearningProblem
 from grande_gnn.degree import Grande
 from grande_gnn.engine import Settings
@@ -121,3 +129,43 @@ def test_a_classifier_with_fixed_settings_trains_halves_on_request(three_blobs):
     for p in halves.probabilities:
         assert np.mean(p.argmax(axis=1)[unknown] == y[unknown]) > 0.8
     assert halves.held_out().hits.mean() > 0.8
+
+
+def test_features_of_halves_judge_the_labels_that_their_network_did_not_see(blobs, few):
+    """Features that give the labels away are not believed where features of halves do not."""
+    X, y = blobs
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=X.shape).astype(np.float32)
+    leaking = noise + np.where((few >= 0)[:, None], 9 * np.eye(3, 6)[y], 0).astype(np.float32)
+    known = split_halves(few)
+    judging = HalfFeatures(known, (noise, noise + 1))
+    open_settings = {"graph": "auto", "n_neighbors": 8, "normalize": "center-l2", "sigma": 0.2}
+    for settings in (open_settings, open_settings | {"graph": "knn"}):
+        clf = GrandeClassifier("sgc", random_state=0, device="cpu", lr=1e-2, **settings)
+        naive, judged = clone(clf).fit(leaking, few), clone(clf).fit(leaking, few, halves=judging)
+        hits = []
+        for fitted in (naive, judged):
+            halves = fitted.halves_ if fitted.halves_ is not None else fitted.train_halves(few)
+            hits.append(halves.held_out().hits.mean())
+        assert hits[0] > 0.9
+        assert hits[1] < 0.7
+        np.testing.assert_array_equal(fitted.of_halves_.known[0], known[0])
+
+
+def test_labels_that_no_network_saw_are_divided_anew():
+    problem = None
+    known = (np.array([True, False, False, False]), np.array([False, True, False, False]))
+    one, other = HalfProblems(known, [(problem, problem)]).for_labels(np.array([0, -1, 1, 1]))
+    assert one[0]
+    assert not other[1]
+    assert one[2:].sum() == other[2:].sum() == 1
+
+
+def test_equal_features_of_halves_change_nothing(blobs, few):
+    X, _ = blobs
+    clf = GrandeClassifier("sgc", random_state=0, device="cpu", epochs=20, graph="auto", n_neighbors=8)
+    plain = clone(clf).fit(X, few)
+    judged = clone(clf).fit(X, few, halves=HalfFeatures(plain.halves_.known, (X, X)))
+    for one, other in zip(plain.halves_.probabilities, judged.halves_.probabilities, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    np.testing.assert_allclose(plain.label_distributions_, judged.label_distributions_, atol=1e-5)

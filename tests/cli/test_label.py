@@ -452,3 +452,37 @@ def test_a_features_file_with_edges_of_its_own(grande, refused, samples, tmp_pat
     assert "is it the graph of other samples? got 'text 40' in line 2" in refused(
         "label", samples, "-o", tmp_path / "3", *fixed, "--graph-file", edges
     )
+
+
+def test_adapting_is_off_unless_asked_for_and_needs_weights(photos, run, tmp_path):
+    said = run(photos, "-o", tmp_path / "out", *FAST, "--adapt", code=1)
+    assert "the extractor pixels has no weights, so there is nothing to adapt" in said
+    said = run(photos, "-o", tmp_path / "out", *FAST, "--adapt", "off")
+    assert "adapt" not in json.loads((tmp_path / "out" / "settings.json").read_text())
+    assert "is not one of 'off', 'auto', 'full', 'last'" in run(photos, "--adapt", "much", code=2)
+
+
+def test_an_adapted_network_labels_and_is_found_by_reuse(photos, run, tmp_path, tiny_network, monkeypatch):
+    from grande_gnn.images import adapt
+    from grande_gnn.images.adapt_training import Recipe
+
+    monkeypatch.setitem(adapt.RECIPES, "last", Recipe(steps=3, batch=4, lr=0.01))
+    out = tmp_path / "out"
+    said = run(photos, "-o", out, *FAST, "--extractor", "tiny", "--adapt")
+    assert "tiny is adapted with all labels." in said
+    settings = json.loads((out / "settings.json").read_text())
+    assert settings["adapt"]["form"] == "last"
+    assert (out / "adapted.safetensors").exists() == (settings["adapt"]["used"] != "frozen")
+    run(photos, "-o", tmp_path / "new", "--reuse", out, "--workers", 0, "--device", "cpu")
+    assert json.loads((tmp_path / "new" / "settings.json").read_text())["weights"] == settings["weights"]
+
+
+def test_two_extractors_work_side_by_side(photos, run, tmp_path, tiny_network):
+    run(photos, "-o", tmp_path / "out", *FAST, "--extractor", "pixels+tiny")
+    settings = json.loads((tmp_path / "out" / "settings.json").read_text())
+    assert settings["extractor"] == "pixels+tiny"
+    run(photos, "-o", tmp_path / "new", "--reuse", tmp_path / "out", "--workers", 0, "--device", "cpu")
+    rows = rows_of(tmp_path / "new" / "predictions.csv")
+    assert all(
+        row["label"] == ("red", "green", "blue")[int(row["file"].split("/")[-1][:2]) % 3] for row in rows
+    )

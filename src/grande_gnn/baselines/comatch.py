@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, log_softmax, normalize, one_hot, softmax
 
-from grande_gnn.baselines.augment import center_view, strong_view, weak_view
 from grande_gnn.baselines.base import System, Transduction
 from grande_gnn.errors import FileFormatError, InvalidInputError, MissingDependencyError
+from grande_gnn.images.augment import center_view, strong_view, weak_view
+from grande_gnn.images.contrast import contrast_loss
 from grande_gnn.images.networks.weights import load_weights
 from grande_gnn.images.read import read_image
 from grande_gnn.internal.device import resolve_device
@@ -293,11 +294,3 @@ class CoMatchTraining:
             logits, _ = self.average(center_view(images.float() / 255, self.params.size))
             answers.append(logits.argmax(1))
         return torch.cat(answers).cpu().numpy()
-
-
-def contrast_loss(similarity: Tensor, pseudo: Tensor, least: float) -> Tensor:
-    """Cross-entropy between the pseudo-label graph Q and the rows of softmax(similarity)."""
-    with torch.no_grad():
-        Q = (pseudo @ pseudo.T).fill_diagonal_(1)
-        Q = normalize(torch.where(least <= Q, Q, torch.zeros_like(Q)), p=1, dim=1)
-    return -(Q * log_softmax(similarity, 1)).sum(1).mean()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.classifier.graph_free import GraphFree
-from grande_gnn.classifier.halves import Halves
+from grande_gnn.classifier.halves import HalfProblems, Halves
 from grande_gnn.classifier.held_out import HeldOut
 from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
 from grande_gnn.classifier.member import Member
@@ -121,6 +121,7 @@ def train_committee(
     candidates: Sequence[tuple[Choice, LearningProblem]],
     codes: Codes,
     groups: NDArray[np.int64] | None = None,
+    of_halves: HalfProblems | None = None,
 ) -> tuple[Committee, Float, Halves | None]:
     """Train all candidates, weighted by held-out labels.
 
@@ -132,6 +133,7 @@ def train_committee(
     candidates : the members to be, with their problems.
     codes : the class code of every sample, −1 where it has no label.
     groups : copies share a number (:mod:`.copies`).
+    of_halves : the problems of each half of the labels, where they differ from the candidates'.
     """
     cost = len(candidates) * (1 + 2 / SHORTER)
     logger.info(
@@ -139,7 +141,10 @@ def train_committee(
     )
     choices = [choice for choice, _ in candidates]
     problems = [for_many_classes(problem) for _, problem in candidates]
-    votes = take_votes(problems, codes, groups, graph_free=_several_kinds(choices))
+    if of_halves is not None:
+        pairs = [(for_many_classes(one), for_many_classes(other)) for one, other in of_halves.pairs]
+        of_halves = replace(of_halves, pairs=pairs)
+    votes = take_votes(problems, codes, groups, graph_free=_several_kinds(choices), of_halves=of_halves)
     weights = balanced_weights(codes, trust_in_labels(votes.halves, len(codes)))
     members, parts = [], []
     for choice, problem, T, weight in zip(choices, problems, votes.temperatures, votes.weights, strict=True):

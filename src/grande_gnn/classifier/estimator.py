@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from grande_gnn.classifier.committee import Committee, Selection, train_alone, train_committee
 from grande_gnn.classifier.context import matching_rows, with_context
 from grande_gnn.classifier.copies import find_copies
-from grande_gnn.classifier.halves import Halves, train_halves
+from grande_gnn.classifier.halves import HalfFeatures, HalfProblems, Halves, train_halves
 from grande_gnn.classifier.label_checks import check_labels, one_line_errors
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
@@ -85,6 +85,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     selection_ : what ``"auto"`` became, with held-out predictions; ``None`` when nothing was ``"auto"``.
     halves_ : what trainings from two disjoint halves of the labels say (:class:`~grande_gnn.classifier.halves.Halves`);
         ``None`` when nothing was ``"auto"`` (:meth:`train_halves` makes them) or there are too few labels for two halves.
+    of_halves_ : the learning problems of each half, where ``fit`` got features for them; else ``None``.
 
     Examples
     --------
@@ -142,7 +143,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
 
     # -- fitting ------------------------------------------------------------------------------------
 
-    def fit(self, X: ArrayLike, y: ArrayLike, graph: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, graph: Any = None, halves: HalfFeatures | None = None) -> Self:
         """Spread the labels of ``y`` over all samples.
 
         Parameters
@@ -151,6 +152,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         y : one label per sample; ``-1``, ``None``, ``NaN`` or ``""`` for the unlabelled.
         graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers) instead of
             neighbors searched in X.
+        halves : other features for the trainings on halves of the labels, where X depends on the labels.
         """
         settings = self.settings()
         wanted = self._wanted(graph)
@@ -166,7 +168,18 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         self.normalizer_ = preparation.normalizer(self.choice_)
         self.neighbors_ = preparation.neighbors(self.choice_)
         candidates = [(choice, preparation.problem(choice)) for choice in choices]
+        self.of_halves_ = None if halves is None else self._half_problems(halves, choices)
         return self._train(candidates, codes, automatic=wanted.is_open)
+
+    def _half_problems(self, halves: HalfFeatures, choices: list[Choice]) -> HalfProblems:
+        settings, problems = self.settings(), []
+        for X in halves.features:
+            own = Preparation(
+                check_features(X, name="halves"), len(self.classes_), settings, self.hidden, self.degree
+            )
+            own.expect(choices)
+            problems.append([own.problem(choice) for choice in choices])
+        return HalfProblems(halves.known, list(zip(*problems, strict=True)))
 
     def refit(self, y: ArrayLike) -> Self:
         """A new classifier, trained on other labels of the same samples: one label per row of ``features_``.
@@ -181,7 +194,9 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
         members = self.committee_.members
-        candidates = [(m.choice, replace(m.problem, n_classes=len(other.classes_))) for m in members]
+        n_classes = len(other.classes_)
+        candidates = [(m.choice, replace(m.problem, n_classes=n_classes)) for m in members]
+        other.of_halves_ = None if self.of_halves_ is None else self.of_halves_.for_classes(n_classes)
         return other._train(candidates, codes, automatic=automatic)
 
     def _train(
@@ -190,7 +205,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         self.selection_: Selection | None = None
         self.halves_: Halves | None = None
         if automatic:
-            committee, p, self.halves_ = train_committee(candidates, codes, self.copies_)
+            committee, p, self.halves_ = train_committee(candidates, codes, self.copies_, self.of_halves_)
             self.selection_ = Selection.of(committee, self.halves_)
         else:
             committee, p = train_alone(*candidates[0], codes)
@@ -217,7 +232,7 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self.selection_ is None:
-            return train_halves(self.problem_, codes, self.copies_)
+            return train_halves(self.problem_, codes, self.copies_, self.of_halves_)
         return self.committee_.votes(codes, self.copies_).halves
 
     @property

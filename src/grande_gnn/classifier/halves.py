@@ -8,16 +8,16 @@ that no half has seen a copy of what it is asked about.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
 from grande_gnn.classifier.held_out import HeldOut
-from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.classifier.problem import LabelSet, LearningProblem
 
-__all__ = ["Halves", "split_halves", "train_halves", "without_unknown"]
+__all__ = ["HalfFeatures", "HalfProblems", "Halves", "split_halves", "train_halves", "without_unknown"]
 
 SMALLEST_PROBABILITY = 1e-12
 """Stands for the probability 0 of a class that a half does not know, so that its logarithm is finite."""
@@ -49,6 +49,45 @@ class Halves:
         rows = np.flatnonzero(self.known[0] | self.known[1])
         first, second = (np.isin(self.codes[rows], self.codes[known]) for known in self.known)
         return np.where(self.known[0][rows], second, first)
+
+
+@dataclass(frozen=True, eq=False)
+class HalfFeatures:
+    """Features for the trainings on each half of the labels, where features depend on labels.
+
+    A network that was adapted with labels has seen them, so its features cannot judge them. Those of a network adapted with
+    one half alone can judge the other half.
+    """
+
+    known: tuple[Mask, Mask]
+    """Which samples' labels each network was given; disjoint."""
+    features: tuple[NDArray[np.float32], NDArray[np.float32]]
+    """The features of all samples by each network."""
+
+
+@dataclass(frozen=True, eq=False)
+class HalfProblems:
+    """The learning problems of each member on the features of each half."""
+
+    known: tuple[Mask, Mask]
+    pairs: list[tuple[LearningProblem, LearningProblem]]
+    """For each member its problem for the first and for the second half."""
+
+    def for_classes(self, n_classes: int) -> HalfProblems:
+        """The same problems with another number of classes."""
+        pairs = [(replace(a, n_classes=n_classes), replace(b, n_classes=n_classes)) for a, b in self.pairs]
+        return replace(self, pairs=pairs)
+
+    def for_labels(self, codes: NDArray[np.int64]) -> tuple[Mask, Mask]:
+        """The halves of other labels of the same samples: labels that no network has seen may be in either half."""
+        labelled = codes >= 0
+        one, other = (half & labelled for half in self.known)
+        new = (
+            split_halves(np.where(one | other, -1, codes))
+            if (labelled & ~one & ~other).any()
+            else (one, other)
+        )
+        return one | new[0], other | new[1]
 
 
 def split_halves(codes: NDArray[np.int64], groups: NDArray[np.int64] | None = None) -> tuple[Mask, Mask]:
@@ -83,13 +122,24 @@ def split_halves(codes: NDArray[np.int64], groups: NDArray[np.int64] | None = No
 
 
 def train_halves(
-    problem: LearningProblem, codes: NDArray[np.int64], groups: NDArray[np.int64] | None = None
+    problem: LearningProblem,
+    codes: NDArray[np.int64],
+    groups: NDArray[np.int64] | None = None,
+    of_halves: HalfProblems | None = None,
 ) -> Halves | None:
     """Train on each half; ``None`` if fewer than two classes are labelled or all labelled samples are one group."""
-    known = split_halves(codes, groups)
+    known = split_halves(codes, groups) if of_halves is None else of_halves.for_labels(codes)
     if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
         return None
-    outcomes = problem.train([np.where(half, codes, -1) for half in known], keep_models=True)
+    given = [np.where(half, codes, -1) for half in known]
+    if of_halves is None:
+        outcomes = problem.train(given, keep_models=True)
+    else:
+        sets = [LabelSet(half, fold) for fold, half in enumerate(given)]
+        outcomes = [
+            own.train([labels], keep_models=True)[0]
+            for own, labels in zip(of_halves.pairs[0], sets, strict=True)
+        ]
     one, other = (
         without_unknown(np.asarray(outcome.logits), np.unique(codes[half]))
         for outcome, half in zip(outcomes, known, strict=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.classifier.graph_free import ENOUGH_LABELS, GraphFree, is_clearly_better
-from grande_gnn.classifier.halves import Halves, split_halves, without_unknown
+from grande_gnn.classifier.halves import HalfProblems, Halves, split_halves, without_unknown
 from grande_gnn.classifier.label_weights import balanced_weights
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.stacking import member_temperature, stacked_weights
@@ -53,13 +53,18 @@ def take_votes(
     groups: NDArray[np.int64] | None = None,
     *,
     graph_free: bool = False,
+    of_halves: HalfProblems | None = None,
 ) -> Votes:
-    """Train every member on both halves of the labels; ``graph_free``: also try a member without a graph."""
+    """Train every member on both halves of the labels; ``graph_free``: also try a member without a graph.
+
+    ``of_halves``: the problems of each half, where they differ from those of the training on all labels.
+    """
     equal = [1 / len(problems)] * len(problems)
-    known = split_halves(codes, groups)
+    known = split_halves(codes, groups) if of_halves is None else of_halves.for_labels(codes)
     if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
         return Votes(None, [1.0] * len(problems), equal)
-    logits = [_half_logits(problem, codes, known) for problem in problems]
+    pairs = [(problem, problem) for problem in problems] if of_halves is None else of_halves.pairs
+    logits = [_half_logits(pair, codes, known) for pair in pairs]
     each = [_as_halves(codes, known, pair) for pair in logits]
     answerable = each[0].answerable()
     held_out = [halves.held_out() for halves in each]
@@ -73,7 +78,7 @@ def take_votes(
     weights = stacked_weights(np.stack([_likelihoods(halves) for halves in each], axis=1))
     graphs = _mean(each, weights)
     votes = Votes(graphs, temperatures, weights.tolist())
-    return _with_graph_free(votes, problems[0]) if graph_free else votes
+    return _with_graph_free(votes, pairs[0]) if graph_free else votes
 
 
 def short_settings(settings: Settings) -> Settings:
@@ -83,14 +88,18 @@ def short_settings(settings: Settings) -> Settings:
 
 
 def _half_logits(
-    problem: LearningProblem, codes: Codes, known: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    pair: tuple[LearningProblem, LearningProblem],
+    codes: Codes,
+    known: tuple[NDArray[np.bool_], NDArray[np.bool_]],
 ) -> Pair:
-    short = replace(problem, settings=short_settings(problem.settings))
+    first, second = (replace(problem, settings=short_settings(problem.settings)) for problem in pair)
     given = [np.where(half, codes, -1) for half in known]
     sets = [LabelSet(half, fold, weights=balanced_weights(half)) for fold, half in enumerate(given)]
-    one, other = (
-        np.asarray(outcome.logits, dtype=np.float64) for outcome in short.train(sets, keep_models=True)
-    )
+    if pair[0] is pair[1]:
+        outcomes = first.train(sets, keep_models=True)
+    else:
+        outcomes = [*first.train(sets[:1], keep_models=True), *second.train(sets[1:], keep_models=True)]
+    one, other = (np.asarray(outcome.logits, dtype=np.float64) for outcome in outcomes)
     return one, other
 
 
@@ -113,14 +122,14 @@ def _mean(each: Sequence[Halves], weights: Sequence[float] | Float) -> Halves:
     return replace(each[0], probabilities=(np.asarray(one), np.asarray(other)))
 
 
-def _with_graph_free(votes: Votes, problem: LearningProblem) -> Votes:
+def _with_graph_free(votes: Votes, pair: tuple[LearningProblem, LearningProblem]) -> Votes:
     """Give logistic regression a share if it is clearly better at labels it did not know."""
     graphs = votes.halves
     assert graphs is not None  # its caller has two halves
-    if np.count_nonzero(graphs.codes >= 0) < ENOUGH_LABELS * problem.n_classes:
+    if np.count_nonzero(graphs.codes >= 0) < ENOUGH_LABELS * pair[0].n_classes:
         return votes
     logits = []
-    for half in graphs.known:
+    for half, problem in zip(graphs.known, pair, strict=True):
         given = np.where(half, graphs.codes, -1)
         linear = GraphFree.train(problem.inputs, given, balanced_weights(given), problem.n_classes)
         logits.append(linear.logits(problem.inputs))

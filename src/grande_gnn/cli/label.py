@@ -33,8 +33,13 @@ TEMPLATE_WRITTEN = (
 @click.option("--template", type=PATH, help="Write a CSV to fill in, most useful images first.")
 @click.option("--dry-run", is_flag=True, help="Only report what was found: classes, counts, ten rows.")
 @click.option("--reuse", type=PATH, help="Label with the model of an earlier run's folder.")
-@click.option("--extractor", metavar="NAME", help=f"See grande extract. [default: {DEFAULT}]")
+@click.option("--extractor", metavar="NAME", help=f"See grande extract; A+B takes two. [default: {DEFAULT}]")
 @click.option("--weights", type=PATH, help="File with the extractor's weights.")
+@click.option(
+    "--adapt", is_flag=False, flag_value="auto", default="off", show_default=True,
+    type=click.Choice(["off", "auto", "full", "last"]),
+    help="Fine-tune the network to these images first: all of it (for GPUs) or its last blocks.",
+)  # fmt: skip
 @click.option("--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True)
 @click.option("--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True)
 @click.option("--sigma", type=AutoOr(float), default="auto", show_default=True)
@@ -184,6 +189,10 @@ def _check_paper() -> None:
             )
 
 
+UNITS = {"adapt": "step"}
+"""What is counted in a stage, if not images."""
+
+
 class ProgressMessages:
     """Prints the messages of a run and shows a bar while images are read."""
 
@@ -201,7 +210,7 @@ class ProgressMessages:
         if step.total:
             from tqdm import tqdm
 
-            self._bar = self._bar or tqdm(total=step.total, unit="image")
+            self._bar = self._bar or tqdm(total=step.total, unit=UNITS.get(step.stage, "image"))
             self._bar.update(step.done - self._bar.n)
         if step.done == step.total and self._bar is not None:
             self._bar.close()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from grande_gnn.images.problems import Problem, write_problems
     from grande_gnn.images.ray import RayRunner
     from grande_gnn.images.read import read_image, read_thumbnail
+    from grande_gnn.images.side_by_side import extract_parts, join_extractions, load_parts
     from grande_gnn.images.store import FeatureStore, default_store_folder
     from grande_gnn.images.summary import summarize
 
@@ -32,8 +33,11 @@ __all__ = [
     "default_extractor",
     "default_store_folder",
     "extract_features",
+    "extract_parts",
     "find_images",
+    "join_extractions",
     "load_extractor",
+    "load_parts",
     "read_image",
     "read_thumbnail",
     "summarize",
@@ -44,6 +48,7 @@ _HOMES = {
     "Extraction": "extract", "extract_features": "extract", "ImageSet": "find", "find_images": "find",
     "EXTRACTORS": "networks", "Extractor": "networks", "default_extractor": "networks", "load_extractor": "networks",
     "Problem": "problems", "write_problems": "problems", "RayRunner": "ray", "read_image": "read",
+    "extract_parts": "side_by_side", "join_extractions": "side_by_side", "load_parts": "side_by_side",
     "read_thumbnail": "read", "FeatureStore": "store", "default_store_folder": "store", "summarize": "summary",
 }  # fmt: skip
 

@@ -55,6 +55,11 @@ class Extraction:
     n_reused: int
     """How many of the images had features in the store already."""
 
+    @property
+    def identity(self) -> str:
+        """The identity of the network, which names its store."""
+        return self.store.identity
+
     def features(self) -> NDArray[np.float32]:
         """All features in memory, one row per image."""
         return np.concatenate(list(self.store.features(self.digests)))

@@ -55,6 +55,7 @@ MOVED_MODULES: dict[str, tuple[str, ...]] = {
     "graph.registry": ("graph.kinds",),
     "engine.plan": ("engine.replica",),
     "engine.train": ("engine.training", "internal.device"),
+    "baselines.augment": ("images.augment",),
     "baselines.protocol": ("baselines.base",),
     "baselines.graphs": ("baselines.graph_networks", "graph.mgcn"),
     "report.view": ("report.page",),

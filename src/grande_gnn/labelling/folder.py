@@ -5,6 +5,7 @@ settings.json      what was used, the calibration and the accuracy estimate
 problems.csv       files that could not be used
 report.html        everything on one page
 model/             the fitted classifier, for new images and corrections
+adapted.safetensors  the weights of the network, if it was adapted to the images
 classes.json       the number of each class, once something was exported
 label-studio.json  and other exports, on request
 """
@@ -23,9 +24,10 @@ from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
 from grande_gnn.images import Problem, read_thumbnail, write_problems
 from grande_gnn.internal.csv_file import read_csv
-from grande_gnn.internal.files import check_output, is_kept, is_unfinished, write_folder
+from grande_gnn.internal.files import check_output, copy_whole, is_kept, is_unfinished, write_folder
 from grande_gnn.internal.swap import recover
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
+from grande_gnn.labelling.earlier_network import ADAPTED_FILE, adapted_file
 from grande_gnn.labelling.exports import EXPORTS, check_copies, export_names
 from grande_gnn.labelling.exports.among_results import earlier_exports, export_entries, write_exports
 from grande_gnn.labelling.label_sets import LabelSets
@@ -95,7 +97,7 @@ by the run before, they are all that is ever replaced or deleted in the folder."
 
 
 def _all_entries() -> list[str]:
-    return [*ENTRIES, *export_entries([*EXPORTS])]
+    return [*ENTRIES, ADAPTED_FILE, *export_entries([*EXPORTS])]
 
 
 def check_destination(
@@ -171,9 +173,11 @@ def write_labelling(
     def fill(part: Path) -> None:
         for name, write in ENTRIES.items():
             write(marked, part / name, folder)
+        if labelling.adapted_weights is not None:
+            copy_whole(labelling.adapted_weights, part / ADAPTED_FILE)
         write_exports(part, labelling, folder, names)
 
-    entries = [*ENTRIES, *export_entries([*dict.fromkeys([*names, *earlier_exports(folder)])])]
+    entries = [*ENTRIES, ADAPTED_FILE, *export_entries([*dict.fromkeys([*names, *earlier_exports(folder)])])]
     write_folder(folder, fill, entries, overwrite=overwrite, keep_unmoved=True)
 
 
@@ -203,7 +207,7 @@ def load_labelling(folder: Path) -> Labelling:
     is_fitted = clf is not None and any(table.given)  # else these images are new to the model
     return replace(
         table, **estimate, calibration=calibration, root=root, problems=problems, settings=settings, classifier=clf,
-        neighbors=clf.neighbors_ if clf is not None and is_fitted else None,
+        adapted_weights=adapted_file(folder), neighbors=clf.neighbors_ if clf is not None and is_fitted else None,
         thumbnails=None if root is None else _thumbnails([root / file for file in table.files]),
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import ImageSet, find_images
 from grande_gnn.labelling.assess import assess
+from grande_gnn.labelling.earlier_network import earlier_parts
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import Progress, Step, extract_images
@@ -50,12 +51,8 @@ def join_new_images(
             "new images join a labelling that has a model: label the images again; got one without a model"
         )
     options = replace(options, extractor=str(labelling.settings["extractor"]))
-    extraction = extract_images(fresh, options, progress)
-    if extraction.store.identity != labelling.settings.get("weights"):
-        raise InvalidInputError(
-            f"the labelling was made with other weights of {options.extractor}, so new images cannot join it: pass the "
-            f"same --weights as then; got {options.weights or 'none'}"
-        )
+    parts = earlier_parts(labelling.settings, labelling.adapted_weights, options.weights)
+    extraction = extract_images(fresh, options, progress, parts)
     if progress is not None:
         progress(Step("train", message=f"{len(extraction.images)} new images join the labelling."))
     features = np.concatenate([clf.features_[: len(labelling.files)], extraction.features()])
@@ -67,4 +64,5 @@ def join_new_images(
         root=labelling.root,
         problems=[*labelling.problems, *extraction.images.problems],
         settings=labelling.settings | asdict(result.calibration),
+        adapted_weights=labelling.adapted_weights,
     )

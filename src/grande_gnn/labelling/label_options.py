@@ -16,10 +16,17 @@ from grande_gnn.classifier.tuning import PAPER
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 from grande_gnn.graph.graph_files import load_graph, load_lists
+from grande_gnn.images.adapt import FORMS, AdaptOptions
+from grande_gnn.internal.device import resolve_device
+from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.exports import export_names
 from grande_gnn.labelling.label_sets import check_coverage
 
-__all__ = ["DEFAULT", "LabelOptions"]
+__all__ = ["ADAPT_NAMES", "DEFAULT", "LabelOptions"]
+
+OFF = "off"
+ADAPT_NAMES = (OFF, AUTO)
+"""What ``adapt`` may be besides a form of adapting."""
 
 Place = str | Path
 
@@ -31,9 +38,12 @@ class LabelOptions:
     labels: Place | None = None
     """CSV with the columns file and label; None: labels.csv among the images, else the names of the class folders."""
     extractor: str | None = None
-    """The network that turns images into features; None: the best that is installed."""
+    """The network that turns images into features, or several joined with ``+``; None: the best that is installed."""
     weights: Place | None = None
     """File with the extractor's weights; None: those of its package."""
+    adapt: str | AdaptOptions = "off"
+    """Whether the network is adapted to the images: ``"off"``, ``"full"`` (the whole network), ``"last"`` (its last blocks),
+    ``"auto"`` (the first on a GPU, the second on a CPU), or options of your own."""
     model: Any = "appnp"
     """The GNN, as for :class:`~grande_gnn.GrandeClassifier`: a registered name or a module of your own."""
     degree: Any = "grande"
@@ -81,6 +91,8 @@ class LabelOptions:
                 )
         if self.coverage is not None:
             check_coverage(self.coverage)
+        if not isinstance(self.adapt, AdaptOptions):
+            check_choice(self.adapt, (*ADAPT_NAMES, *FORMS), name="adapt")
         export_names(self.export)
         if self.graph_file is not None and self.lists_file is not None:
             raise InvalidInputError(
@@ -96,6 +108,17 @@ class LabelOptions:
                 "a graph file leaves no kind of graph to build: give one of the two; "
                 f"got {self.graph_file} and {self.graph!r}"
             )
+
+    @property
+    def adaptation(self) -> AdaptOptions | None:
+        """How the network is adapted; None: it is used as it comes."""
+        if isinstance(self.adapt, AdaptOptions):
+            return self.adapt
+        if self.adapt == OFF:
+            return None
+        on_gpu = resolve_device(self.device).type == "cuda"
+        form = self.adapt if self.adapt in FORMS else FORMS[0] if on_gpu else FORMS[1]
+        return AdaptOptions(form, weights=self.weights, device=self.device, seed=self.seed)
 
     @property
     def named_places(self) -> dict[str, Path]:

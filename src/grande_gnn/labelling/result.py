@@ -111,6 +111,8 @@ class Labelling:
     """The neighbors of these images in their normalized features; None if the features are unknown."""
     thumbnails: Thumbnails | None = None
     """Pictures of images by row number, or None if there are none."""
+    adapted_weights: Path | None = None
+    """The file with the weights of a network that was adapted to these images; None if none was."""
     provenance: list[str] = field(default_factory=list)
     """Where each label comes from: given, corrected, audited or predicted; empty if nobody reviewed the labels."""
     decided: list[str] = field(default_factory=list)

@@ -21,15 +21,17 @@ from grande_gnn.engine import DEGREES, as_degree
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import (
     Extraction,
+    Extractor,
     ImageSet,
     default_extractor,
-    extract_features,
+    extract_parts,
     find_images,
-    load_extractor,
+    load_parts,
 )
 from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_features
 from grande_gnn.labelling.assess import assess, assess_new
+from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
 from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
@@ -54,8 +56,8 @@ Place = str | Path
 class Step:
     """One report of progress: how far a stage is, or a sentence for the user.
 
-    Stages are ``"find"``, ``"extract"``, ``"train"``, ``"write"`` and ``"copy"``. ``total`` is 0 where a stage is not
-    counted.
+    Stages are ``"find"``, ``"extract"``, ``"train"``, ``"adapt"``, ``"write"`` and ``"copy"``. ``total`` is 0 where a
+    stage is not counted.
 
     >>> print(Step("extract", 32, 128)); print(Step("find", message="Labels are read from labels.csv."))
     extract: 32 of 128
@@ -102,6 +104,8 @@ def label_images(
     extraction = extract_images(found, options, tell)
     usable = extraction.images
     result = _labelled(extraction.features(), usable.labels, usable.files, options, None, tell)
+    if options.adaptation is not None:
+        return _finished(_adapted(result, extraction, options, tell), out, options, tell)
     return _finished(_with_images(result, extraction, options), out, options, tell)
 
 
@@ -168,12 +172,8 @@ def reuse(
         )
     clf = GrandeClassifier.load(Path(earlier) / "model").set_params(device=options.device)
     options = replace(options, extractor=str(settings["extractor"]))
-    if load_extractor(options.extractor, options.weights).identity != settings.get("weights"):
-        raise InvalidInputError(
-            f"the earlier run used other weights of {options.extractor}: pass the same --weights as then; "
-            f"got {options.weights or 'none'}"
-        )
-    extraction = extract_images(found, options, tell)
+    parts = earlier_parts(settings, Path(earlier) / ADAPTED_FILE, options.weights)
+    extraction = extract_images(found, options, tell, parts)
     calibration = read_calibration(settings)
     result = assess_new(
         extraction.features(), extraction.images.files, clf, calibration, coverage=options.coverage
@@ -182,15 +182,21 @@ def reuse(
 
 
 def extract_images(
-    images: Place | ImageSet, options: LabelOptions = DEFAULT, progress: Progress | None = None
+    images: Place | ImageSet,
+    options: LabelOptions = DEFAULT,
+    progress: Progress | None = None,
+    parts: Sequence[Extractor] | None = None,
 ) -> Extraction:
-    """The features of the images of a folder, with the extractor, store and workers of ``options``."""
+    """The features of the images of a folder, with the extractor, store and workers of ``options``.
+
+    ``parts``: the networks themselves, side by side if there are several, instead of the extractor that is named.
+    """
     tell = progress or _silent
     found = _find(images, options, tell)
-    extractor = load_extractor(options.extractor or default_extractor(), options.weights)
-    check_label_memory(len(found), extractor.n_features())
-    extraction = extract_features(
-        found, extractor, store=options.store, device=options.device, workers=options.workers, thumbnails=True,
+    networks = parts or load_parts(options.extractor or default_extractor(), options.weights)
+    check_label_memory(len(found), sum(network.n_features() for network in networks))
+    extraction = extract_parts(
+        found, networks, store=options.store, device=options.device, workers=options.workers, thumbnails=True,
         progress=lambda done, total: tell(Step("extract", done, total)),
     )  # fmt: skip
     if not len(extraction.images):
@@ -221,7 +227,7 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
         labels[row_of[file]] = label.strip()
     coverage = None if labelling.sets_made is None else labelling.sets_made.coverage
     result = assess(clf.refit(labels), labels, labelling.files, coverage=coverage)
-    kept = {name: getattr(labelling, name) for name in ("root", "problems", "thumbnails")}
+    kept = {name: getattr(labelling, name) for name in ("root", "problems", "thumbnails", "adapted_weights")}
     return replace(result, **kept, settings=labelling.settings | _calibration(result))
 
 
@@ -269,10 +275,27 @@ def _labelled(
     return assess(clf, labels, files, coverage=options.coverage)
 
 
+def _adapted(result: Labelling, extraction: Extraction, options: LabelOptions, tell: Progress) -> Labelling:
+    """The labelling by the adapted network, or by the network as it comes if that is better."""
+    from grande_gnn.labelling.adapting import adapt_labelling
+
+    def report(done: int, total: int, message: str) -> None:
+        tell(Step("adapt", done, total, message))
+
+    better = adapt_labelling(result, extraction, options, report)
+    labelling = _with_images(better.result, better.extraction, options)
+    return replace(
+        labelling,
+        settings=labelling.settings | {"adapt": better.notes},
+        adapted_weights=better.weights,
+        thumbnails=lambda rows: extraction.thumbnails(list(rows)),
+    )
+
+
 def _with_images(result: Labelling, extraction: Extraction, options: LabelOptions) -> Labelling:
     """The labelling with everything that is known about its images."""
     images = extraction.images
-    network = {"extractor": options.extractor, "weights": extraction.store.identity}
+    network = {"extractor": options.extractor, "weights": extraction.identity}
     return replace(
         result,
         root=images.root,

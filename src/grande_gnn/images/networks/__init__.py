@@ -11,6 +11,7 @@ from grande_gnn.images.networks.registry import (
     Network,
     default_extractor,
     load_extractor,
+    load_trainable,
 )
 from grande_gnn.internal.lazy import lazy_names
 
@@ -24,6 +25,7 @@ __all__ = [
     "Network",
     "default_extractor",
     "load_extractor",
+    "load_trainable",
     "make_extractor",
 ]
 

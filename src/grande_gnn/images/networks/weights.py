@@ -11,14 +11,19 @@ from grande_gnn.errors import FileFormatError
 
 __all__ = ["load_weights"]
 
+_INNER = "network."
+
 
 def load_weights(network: nn.Module, path: Path) -> None:
     """Load a ``.safetensors``, ``.pth`` or ``.pt`` file into ``network``.
 
-    Entries that the network does not have (a classification head) are ignored; all that it has are required.
+    Entries that the network does not have (a classification head) are ignored; all that it has are required. Adapted weights
+    have the names of the extractor's network, in which this one is called ``network``.
     """
     state = _read_state(path)
     own = network.state_dict()
+    if all(key.startswith(_INNER) for key in state) and not any(key.startswith(_INNER) for key in own):
+        state = {key.removeprefix(_INNER): value for key, value in state.items()}
     # A counter of training steps; not used here and absent from older files.
     needed = {key for key in own if not key.endswith("num_batches_tracked")}
     wrong = sorted(key for key in needed if key not in state or state[key].shape != own[key].shape)

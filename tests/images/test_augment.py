@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grande_gnn.baselines.augment import center_view, strong_view, weak_view
+from grande_gnn.images.augment import center_view, strong_view, weak_view
 
 
 @pytest.mark.parametrize("view", [weak_view, strong_view])

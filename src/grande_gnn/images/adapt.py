@@ -1,0 +1,215 @@
+"""Adapt a network to the user's images: fine-tune it on few labels and many unlabelled images, with a teacher.
+
+The teacher is a function (features, labels) → class probabilities. It answers once, from the features of the network as it
+comes, and its answer is where the training begins (:mod:`grande_gnn.images.adapt_training`). What comes out is a file of
+weights for :func:`~grande_gnn.images.load_extractor`, whose features the store keeps apart from all others.
+
+>>> from grande_gnn.images.adapt import adapt_network
+>>> weights = adapt_network(paths, codes, "lite0", teacher)                  # doctest: +SKIP
+>>> weights.save("adapted.safetensors")                                      # doctest: +SKIP
+>>> extractor = load_extractor("lite0", "adapted.safetensors")               # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
+from grande_gnn.images.adapt_training import AdaptTraining, Recipe
+from grande_gnn.images.adapted_weights import AdaptedWeights
+from grande_gnn.images.networks import Extractor, load_trainable
+from grande_gnn.images.soft_head import fit_head
+from grande_gnn.images.squares import read_squares
+from grande_gnn.images.training_state import TrainingState
+from grande_gnn.images.view_source import CachedViews, LiveViews, ViewSource
+from grande_gnn.internal.device import resolve_device
+from grande_gnn.internal.validation import check_choice
+
+__all__ = ["FORMS", "RECIPES", "AdaptOptions", "Teacher", "adapt_network", "with_labels"]
+
+logger = logging.getLogger(__name__)
+
+Teacher = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating]]
+"""(features, codes with −1 for unlabelled) → probabilities (n_images, n_classes)."""
+
+Progress = Callable[[str, int, int], object]
+"""Called with what is done, how much of it is done and how much there is."""
+
+FORMS = ("full", "last")
+"""``"full"`` trains the whole network, for GPUs; ``"last"`` only its last blocks, on views computed once, for CPUs."""
+
+RECIPES = {"full": Recipe(), "last": Recipe(steps=200, batch=16, ratio=2)}
+"""What each form is trained with, if nothing else is asked for: on a CPU every view counts."""
+
+SMALLEST_BATCH = 4
+"""Labelled images per step below which a lack of memory is an error."""
+
+
+@dataclass(frozen=True)
+class AdaptOptions:
+    """How a network is adapted."""
+
+    form: str = "full"
+    """One of :data:`FORMS`."""
+    recipe: Recipe | None = None
+    """The settings of the training; None: those of :data:`RECIPES`."""
+    size: int | None = None
+    """Side of the views in pixels; None: that of the extractor."""
+    n_views: int = 3
+    """Weak and strong views of every image that the form ``"last"`` computes once."""
+    weights: str | Path | None = None
+    """The weights to start from; None: those that come with the extractor."""
+    device: str = "auto"
+    seed: int = 0
+    checkpoint: str | Path | None = None
+    """A file from which a killed run goes on; None: it starts again."""
+
+    def __post_init__(self) -> None:
+        check_choice(self.form, FORMS, name="form")
+
+    @property
+    def chosen(self) -> Recipe:
+        """The recipe that is used."""
+        return self.recipe or RECIPES[self.form]
+
+
+def adapt_network(
+    images: Sequence[Path] | Tensor,
+    labels: NDArray[np.int64],
+    extractor: str,
+    teacher: Teacher,
+    options: AdaptOptions | None = None,
+    *,
+    features: NDArray[np.float32] | None = None,
+    progress: Progress | None = None,
+) -> AdaptedWeights:
+    """Fine-tune the network of an extractor.
+
+    Parameters
+    ----------
+    images : readable image files, or what :func:`~grande_gnn.images.squares.read_squares` made of them.
+    labels : the class code of each image from 0 on, −1 where it has no label.
+    extractor : its name, as for :func:`~grande_gnn.images.load_extractor`.
+    teacher : see :data:`Teacher`.
+    features : those of the network before it is adapted, if they are known.
+    progress : see :data:`Progress`.
+    """
+    options = options or AdaptOptions()
+    if labels.max(initial=-1) < 0 or len(labels) != len(images):
+        raise InvalidInputError(
+            f"adapting needs a label code or −1 for each image, and at least one label; got {len(images)} images, "
+            f"{len(labels)} codes and {int((labels >= 0).sum())} labels"
+        )
+    tell = progress or _silent
+    device = resolve_device(options.device)
+    loaded = load_trainable(extractor, options.weights)
+    squares = images if isinstance(images, Tensor) else _read(images, loaded, tell)
+    live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
+    loaded = loaded.to(device)
+    if features is None:
+        features = _features(loaded, live, len(labels))
+    probabilities = torch.from_numpy(np.asarray(teacher(features, labels), dtype=np.float32)).to(device)
+    backbone, views = _parts(loaded, live, len(labels), options, tell)
+    training = AdaptTraining(
+        backbone, views, torch.from_numpy(labels).to(device), options.chosen,
+        n_classes=probabilities.shape[1], n_features=features.shape[1], seed=options.seed,
+        head=fit_head(torch.from_numpy(features).to(device), with_labels(probabilities, labels)),
+        marginal=probabilities.mean(0),
+    )  # fmt: skip
+    state = TrainingState(options.checkpoint, loaded.identity, labels, options.chosen, options.form)
+    _train(training, state, tell)
+    return _result(training, loaded, extractor, options)
+
+
+def with_labels(probabilities: Tensor, labels: NDArray[np.int64]) -> Tensor:
+    """The teacher's probabilities, in which labelled images have their label for sure."""
+    soft = probabilities.clone()
+    rows = np.flatnonzero(labels >= 0)
+    soft[rows] = 0
+    soft[rows, labels[rows]] = 1
+    return soft
+
+
+def _read(paths: Sequence[Path], extractor: Extractor, tell: Progress) -> Tensor:
+    return read_squares(paths, extractor.preprocess, lambda done, total: tell("read", done, total))
+
+
+@torch.no_grad()
+def _features(extractor: Extractor, live: LiveViews, n: int, chunk: int = 64) -> NDArray[np.float32]:
+    rows = torch.arange(n, device=live.device)
+    parts = [extractor.network(live.center(part)).float().cpu() for part in rows.split(chunk)]
+    return torch.cat(parts).numpy()
+
+
+def _parts(
+    extractor: Extractor, live: LiveViews, n: int, options: AdaptOptions, tell: Progress
+) -> tuple[nn.Module, ViewSource]:
+    """What is trained, and where its inputs come from."""
+    if options.form == "full":
+        return extractor.network, live
+    if not hasattr(extractor.network, "split"):
+        raise InvalidInputError(
+            f"only the networks lite0, lite1 and lite2 can adapt their last blocks alone: use one of them, or a GPU and "
+            f"--adapt full; got {extractor.name}"
+        )
+    trunk, tail = extractor.network.split()  # type: ignore[operator]
+    generator = torch.Generator(live.device).manual_seed(options.seed)
+    report = lambda done, total: tell("views", done, total)  # noqa: E731
+    return tail, CachedViews(live, n, trunk.eval(), options.n_views, generator, report)
+
+
+def _train(training: AdaptTraining, state: TrainingState, tell: Progress) -> None:
+    if (earlier := state.load(training.codes.device)) is not None:
+        training.restore(earlier)
+        logger.info("the adaptation goes on from step %d", training.number)
+    total = training.recipe.steps
+    saved = time.monotonic()
+    while training.number < total:
+        try:
+            training.step()
+        except torch.OutOfMemoryError as error:
+            _shrink(training, error)
+            continue
+        tell("adapt", training.number, total)
+        if time.monotonic() - saved > state.EVERY_S:
+            state.save(training.state())
+            saved = time.monotonic()
+    state.remove()
+
+
+def _shrink(training: AdaptTraining, error: torch.OutOfMemoryError) -> None:
+    """Go on with half of the batch."""
+    if training.batch < 2 * SMALLEST_BATCH:
+        raise NotEnoughMemoryError(
+            f"the GPU has not enough memory to adapt with {training.batch} labelled images per step: use --adapt last, a "
+            f"smaller extractor or a GPU with more memory; got {str(error).splitlines()[0]}"
+        ) from error
+    training.optimizer.zero_grad(set_to_none=True)
+    torch.cuda.empty_cache()
+    training.batch //= 2
+    logger.warning("not enough GPU memory: adapting with %d labelled images per step", training.batch)
+
+
+def _result(
+    training: AdaptTraining, extractor: Extractor, name: str, options: AdaptOptions
+) -> AdaptedWeights:
+    learned = training.average.backbone.state_dict()
+    if options.form == "full":
+        extractor.network.load_state_dict(learned)
+    else:
+        extractor.network.split()[1].load_state_dict(learned)  # type: ignore[operator]
+    state = {key: value.detach().cpu() for key, value in extractor.network.state_dict().items()}
+    return AdaptedWeights(name, options.form, training.recipe.steps, state)
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """The progress of a caller who did not ask for it."""

@@ -1,0 +1,223 @@
+"""The training that adapts a network: labels, pseudo-labels of unlabelled images, and a contrast between two graphs.
+
+Each step sees a weak view of labelled images, a weak and two strong views of unlabelled ones, and minimizes
+
+    CE(labelled) + Σ w · CE(strong view | pseudo-label p) / n + CE(Q, S)
+
+with p and w of :mod:`grande_gnn.images.pseudo_targets`, Q and S of :mod:`grande_gnn.images.contrast`. The head begins at the
+teacher's soft labels (:mod:`grande_gnn.images.soft_head`); the backbone learns more slowly than head and projection. The
+answer is an exponential average of the weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, log_softmax, normalize
+
+from grande_gnn.images.contrast import contrast_loss
+from grande_gnn.images.pseudo_targets import PseudoTargets
+from grande_gnn.images.view_source import ViewSource
+
+__all__ = ["AdaptTraining", "Recipe"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The settings of an adaptation. Each piece can be switched off, which is how it was measured (``docs/adapt.md``)."""
+
+    steps: int = 400
+    """Training steps; more did not help."""
+    batch: int = 32
+    """Labelled images per step."""
+    ratio: int = 3
+    """Unlabelled images for each labelled one."""
+    lr: float = 0.03
+    """Learning rate of head and projection: SGD with Nesterov momentum 0.9 and cosine decay."""
+    backbone_rate: float = 0.3
+    """The backbone's learning rate as a share of ``lr``: at full rate it forgets what it knew."""
+    weight_decay: float = 5e-4
+    ema: float = 0.99
+    """Memory of the average of the weights."""
+    temperature: float = 0.2
+    """τ of the embedding graph."""
+    from_teacher: bool = True
+    """Whether the head begins at the teacher's soft labels; otherwise at random."""
+    align: str = "teacher"
+    """What pseudo-labels are aligned to: the class shares that the ``"teacher"`` expects, ``"uniform"`` ones, ``"none"``."""
+    soft_weights: bool = True
+    """Whether pseudo-labels count by how sure they are; otherwise only those from ``threshold`` on count."""
+    threshold: float = 0.9
+    smoothing: float = 0.1
+    """The share of similar images in a pseudo-label."""
+    contrast: float = 1.0
+    """Weight of the contrast between the two graphs."""
+    contrast_threshold: float = 0.8
+    """Pairs of images with less probability of one class are not neighbors in the pseudo-label graph."""
+    mean_teacher: bool = True
+    """Whether pseudo-labels come from the averaged weights instead of the present ones, which gain points: the average has
+    batch statistics of all images, and weak views alone would have others than strong ones."""
+
+
+class _WithHeads(nn.Module):
+    """A backbone from inputs to features, a linear classifier and a two-layer projection onto the unit sphere."""
+
+    def __init__(self, backbone: nn.Module, width: int, n_classes: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.classify = nn.Linear(width, n_classes)
+        hidden = width // 4 or 1
+        self.project = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, 64))
+        for layer in (self.classify, self.project[0], self.project[2]):
+            assert isinstance(layer, nn.Linear)
+            nn.init.normal_(layer.weight, std=layer.in_features**-0.5, generator=generator)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        features = self.backbone(inputs).float()
+        return self.classify(features), normalize(self.project(features), dim=1)
+
+
+class AdaptTraining:
+    """One training: network, average, optimizer and running statistics; :meth:`state` and :meth:`restore` resume it."""
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        views: ViewSource,
+        codes: Tensor,
+        recipe: Recipe,
+        *,
+        n_classes: int,
+        n_features: int,
+        head: tuple[Tensor, Tensor] | None = None,
+        marginal: Tensor | None = None,
+        seed: int = 0,
+    ) -> None:
+        device = codes.device
+        self.views, self.codes, self.recipe, self.n_classes = views, codes, recipe, n_classes
+        self.batch = recipe.batch
+        self.labelled = (codes >= 0).nonzero()[:, 0]
+        unlabelled = (codes < 0).nonzero()[:, 0]
+        self.unlabelled = unlabelled if len(unlabelled) else self.labelled
+        network = _WithHeads(backbone, n_features, n_classes, torch.Generator().manual_seed(seed))
+        if head is not None and recipe.from_teacher:
+            with torch.no_grad():
+                network.classify.weight.copy_(head[0])
+                network.classify.bias.copy_(head[1])
+        self.network = network.train().requires_grad_(True).to(device)
+        self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
+        self.generator = torch.Generator(device).manual_seed(seed)
+        self.optimizer = self._new_optimizer()
+        shares = {"teacher": marginal, "uniform": torch.full((n_classes,), 1 / n_classes), "none": None}[
+            recipe.align
+        ]
+        self.targets = PseudoTargets(
+            None if shares is None else shares.to(device).float(), recipe.temperature, recipe.smoothing
+        )
+        self.number = 0
+
+    def _new_optimizer(self) -> torch.optim.SGD:
+        recipe, groups = self.recipe, []
+        backbone = {id(p) for p in self.network.backbone.parameters()}
+        for rate, chosen in ((recipe.backbone_rate, True), (1.0, False)):
+            own = [p for p in self.network.parameters() if (id(p) in backbone) == chosen]
+            matrices, others = ([p for p in own if (p.ndim > 1) == many] for many in (True, False))
+            groups.append({"params": matrices, "weight_decay": recipe.weight_decay, "rate": rate})
+            groups.append({"params": others, "weight_decay": 0.0, "rate": rate})  # batch norms and biases
+        filled: list[dict[str, Any]] = [group for group in groups if group["params"]]
+        return torch.optim.SGD(filled, lr=recipe.lr, momentum=0.9, nesterov=True)
+
+    def draw(self, rows: Tensor, n: int) -> Tensor:
+        """``n`` of the rows, each at most once if there are enough."""
+        times = -(-n // len(rows))
+        order = torch.rand(times, len(rows), generator=self.generator, device=rows.device).argsort(1)
+        return rows[order.flatten()[:n]]
+
+    def step(self) -> Tensor:
+        """One step; returns the losses of labels, pseudo-labels and contrast, and the mean weight of a pseudo-label."""
+        recipe = self.recipe
+        rows = self.draw(self.labelled, self.batch)
+        free = self.draw(self.unlabelled, self.batch * recipe.ratio)
+        known = self.codes[rows]
+        weak = self.views.weak(free, self.generator)
+        inputs = [self.views.weak(rows, self.generator), self.views.strong(free, self.generator)]
+        if recipe.contrast:
+            inputs.append(self.views.strong(free, self.generator))
+        teacher = self.average if recipe.mean_teacher else self.network
+        with torch.autocast("cuda", torch.bfloat16, enabled=rows.is_cuda):
+            with torch.no_grad():
+                logits_w, z_w = teacher(weak)
+            logits, embedded = self.network(torch.cat(inputs).contiguous(memory_format=torch.channels_last))
+        sizes = [len(part) for part in inputs]
+        logits_x, logits_s = logits.float().split(sizes)[:2]
+        z_x, *z = embedded.float().split(sizes)
+        target = self.targets.targets(logits_w.float(), z_w.float(), z_x.detach(), known)
+        weight = (
+            self.targets.weights(target)
+            if recipe.soft_weights
+            else (target.amax(1) >= recipe.threshold).float()
+        )
+        loss_x = cross_entropy(logits_x, known)
+        loss_u = -(log_softmax(logits_s, 1) * target).sum(1).mul(weight).mean()
+        loss_c = torch.zeros_like(loss_x)
+        if recipe.contrast:
+            loss_c = contrast_loss(z[0] @ z[1].T / recipe.temperature, target, recipe.contrast_threshold)
+        self._descend(loss_x + loss_u + recipe.contrast * loss_c)
+        return torch.stack([loss_x, loss_u, loss_c, weight.mean()]).detach()
+
+    def _descend(self, loss: Tensor) -> None:
+        decay = math.cos(7 * math.pi * self.number / (16 * self.recipe.steps))
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.recipe.lr * group["rate"] * decay
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        memory = min(
+            self.recipe.ema, (1 + self.number) / (10 + self.number)
+        )  # a young average forgets faster
+        self._average_in(memory)
+        self.number += 1
+
+    @torch.no_grad()
+    def _average_in(self, memory: float) -> None:
+        new = self.network.state_dict()
+        pairs = [(old, new[name]) for name, old in self.average.state_dict().items()]
+        pairs = [(old, value) for old, value in pairs if old.is_floating_point()]
+        torch._foreach_lerp_([old for old, _ in pairs], [value for _, value in pairs], 1 - memory)
+
+    @torch.inference_mode()
+    def predict(self, chunk: int = 256) -> Tensor:
+        """Class probabilities of every image by the averaged weights, from its center."""
+        rows = torch.arange(len(self.codes), device=self.codes.device)
+        parts = [self.average(self.views.center(part))[0].softmax(1) for part in rows.split(chunk)]
+        return torch.cat(parts)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that :meth:`restore` needs to go on, as tensors, numbers and lists of them."""
+        targets = self.targets
+        return {
+            "network": self.network.state_dict(), "average": self.average.state_dict(),
+            "optimizer": self.optimizer.state_dict(), "generator": self.generator.get_state(),
+            "number": self.number, "batch": self.batch, "bank": [list(pair) for pair in targets.bank],
+            "means": list(targets.means), "center": targets.center, "variance": targets.variance,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a :meth:`state`."""
+        self.network.load_state_dict(state["network"])
+        self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.generator.set_state(state["generator"].cpu())
+        self.number, self.batch = state["number"], state["batch"]
+        self.targets.bank.clear()
+        self.targets.bank.extend((z, p) for z, p in state["bank"])
+        self.targets.means.clear()
+        self.targets.means.extend(state["means"])
+        self.targets.center, self.targets.variance = state["center"], state["variance"]

@@ -1,0 +1,38 @@
+"""The weights of an adapted network, as a safetensors file that :func:`~grande_gnn.images.load_extractor` reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from grande_gnn.images.networks import Extractor, load_extractor
+from grande_gnn.internal.files import write_atomically
+
+__all__ = ["AdaptedWeights"]
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedWeights:
+    """What an adaptation learned."""
+
+    extractor: str
+    """The extractor whose network was adapted."""
+    form: str
+    """How: see :data:`~grande_gnn.images.adapt.FORMS`."""
+    steps: int
+    state: dict[str, Tensor]
+    """The state dictionary of the network, on the CPU."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the weights, whole or not at all; the file says of which extractor they are."""
+        from safetensors.torch import save
+
+        notes = {"extractor": self.extractor, "form": self.form, "steps": str(self.steps), "format": "pt"}
+        state = {name: value.contiguous() for name, value in self.state.items()}
+        write_atomically(path, lambda file: file.write(save(state, notes)))
+
+    def load(self, path: str | Path) -> Extractor:
+        """The extractor with the weights that :meth:`save` wrote there; its identity follows from them."""
+        return load_extractor(self.extractor, path)

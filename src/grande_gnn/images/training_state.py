@@ -1,0 +1,64 @@
+"""The file from which a killed adaptation goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from grande_gnn.internal.files import write_atomically
+
+__all__ = ["TrainingState"]
+
+logger = logging.getLogger(__name__)
+
+
+class TrainingState:
+    """Saves what a training is at, and finds it again if the same training is started once more.
+
+    The file is read with ``weights_only``, so that it cannot run code, and it is used only by a training with the same
+    network, labels and settings.
+    """
+
+    EVERY_S = 15.0
+    """A killed process loses no more than this."""
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        identity: str,
+        labels: NDArray[np.int64],
+        *settings: object,
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        digest = hashlib.blake2b(f"{identity} {settings!r}".encode(), digest_size=16)
+        digest.update(labels.tobytes())
+        self.key = digest.hexdigest()
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write the state, whole or not at all."""
+        if self.path is not None:
+            content = state | {"key": self.key}
+            write_atomically(self.path, lambda file: torch.save(content, file))
+
+    def load(self, device: torch.device) -> dict[str, Any] | None:
+        """The state of the same training; None if there is none."""
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            state = torch.load(self.path, map_location=device, weights_only=True)
+        except Exception as error:  # a damaged file can fail in any layer of the reader
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            logger.warning("%s is damaged and not used: %s", self.path, reason)
+            return None
+        return state if isinstance(state, dict) and state.get("key") == self.key else None
+
+    def remove(self) -> None:
+        """The training is finished: forget the state."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

@@ -1,0 +1,118 @@
+"""Where a training takes its views from: pixels, of which every view is new, or maps of a frozen trunk, computed once.
+
+A view source has the network's inputs for rows of images: ``weak`` and ``strong`` ones at random, and the ``center`` as the
+extractor sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from grande_gnn.images.augment import center_view, strong_view, weak_view
+from grande_gnn.images.preprocess import Preprocess
+
+__all__ = ["CachedViews", "LiveViews", "ViewSource"]
+
+ON_DEVICE = 1 << 30
+"""Pixels of up to so many bytes are kept on the GPU; more stay in main memory, and each batch is copied."""
+
+BATCH = 64
+"""Images that go through the trunk at a time."""
+
+
+class ViewSource(Protocol):
+    """Inputs of a network for rows of images."""
+
+    def weak(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Views that keep the image recognizable."""
+
+    def strong(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Views that are hard to recognize."""
+
+    def center(self, rows: Tensor) -> Tensor:
+        """What the extractor sees."""
+
+
+class LiveViews:
+    """Random crops, flips, colors and erased squares of the pixels; every view is a new one."""
+
+    def __init__(self, squares: Tensor, preprocess: Preprocess, size: int, device: torch.device) -> None:
+        self.preprocess, self.size, self.device = preprocess, size, device
+        self.squares = squares.to(device) if squares.nbytes <= ON_DEVICE else squares
+        self._mean = torch.tensor(preprocess.mean, device=device)[:, None, None]
+        self._std = torch.tensor(preprocess.std, device=device)[:, None, None]
+
+    def _pixels(self, rows: Tensor) -> Tensor:
+        return self.squares[rows.to(self.squares.device)].to(self.device).float() / 255
+
+    def _inputs(self, views: Tensor) -> Tensor:
+        return ((views - self._mean) / self._std).contiguous(memory_format=torch.channels_last)
+
+    def weak(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Crops of at least half of the image, flipped half of the time."""
+        return self._inputs(weak_view(self._pixels(rows), self.size, generator))
+
+    def strong(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Crops of at least a fifth of the image, with other colors and a square erased."""
+        return self._inputs(strong_view(self._pixels(rows), self.size, generator))
+
+    def center(self, rows: Tensor) -> Tensor:
+        """The middle of the image at the size of the extractor."""
+        return self._inputs(center_view(self._pixels(rows), self.preprocess.size))
+
+
+class CachedViews:
+    """Maps that a frozen trunk made of a few views of every image; a view is one of them, drawn at random.
+
+    ``n_views`` weak and as many strong views are kept in float16.
+    """
+
+    def __init__(
+        self,
+        live: LiveViews,
+        n_images: int,
+        trunk: nn.Module,
+        n_views: int,
+        generator: torch.Generator,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        rows = torch.arange(n_images, device=live.device)
+        makers: list[Callable[[Tensor], Tensor]] = [
+            live.center,
+            *[partial(live.weak, generator=generator)] * n_views,
+        ]
+        makers += [partial(live.strong, generator=generator)] * n_views
+        made = []
+        for number, make in enumerate(makers):
+            for chunk in rows.split(BATCH):
+                with torch.no_grad():
+                    made.append(trunk(make(chunk)).half())
+                if progress is not None:
+                    progress(number * n_images + int(chunk[-1]) + 1, len(makers) * n_images)
+        maps = torch.cat(made)
+        self._maps = maps.view(len(makers), n_images, *maps.shape[1:])
+        self._n_views = n_views
+
+    def _drawn(self, first: int, rows: Tensor, generator: torch.Generator) -> Tensor:
+        which = torch.randint(self._n_views, (len(rows),), generator=generator, device=rows.device)
+        return self._inputs(self._maps[first + which, rows])
+
+    def _inputs(self, maps: Tensor) -> Tensor:
+        return maps.float().contiguous(memory_format=torch.channels_last)
+
+    def weak(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Maps of one of the kept weak views of each image."""
+        return self._drawn(1, rows, generator)
+
+    def strong(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Maps of one of the kept strong views of each image."""
+        return self._drawn(1 + self._n_views, rows, generator)
+
+    def center(self, rows: Tensor) -> Tensor:
+        """Maps of the view that the extractor sees."""
+        return self._inputs(self._maps[0, rows])

@@ -1,0 +1,195 @@
+"""Labels from a network that was adapted to the images, if held-out labels say that this is better.
+
+The network is adapted three times (:mod:`grande_gnn.images.adapt`): with all labels, and with each half of them. Features of
+the first answer. Those of the other two judge: a network that was adapted with one half has not seen the labels of the
+other half, so its predictions for them tell how good adapting is, and from them come the weights of the committee, the
+expected accuracy and the calibration, as they do without adapting.
+
+Three answers are compared on these held-out labels: the network as it comes, the adapted one, and the features of both side
+by side. The one with the most right predictions is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.classifier.halves import HalfFeatures, Halves
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images import (
+    Extraction,
+    default_store_folder,
+    extract_features,
+    join_extractions,
+    load_extractor,
+)
+from grande_gnn.images.adapt import AdaptOptions, adapt_network
+from grande_gnn.images.networks import load_trainable
+from grande_gnn.images.side_by_side import unit_rows
+from grande_gnn.images.squares import read_squares, square_features
+from grande_gnn.internal.device import resolve_device
+from grande_gnn.internal.validation import encode_labels
+from grande_gnn.labelling.assess import assess
+from grande_gnn.labelling.label_options import LabelOptions
+from grande_gnn.labelling.result import Labelling
+
+__all__ = ["Adapted", "adapt_labelling"]
+
+FROZEN, ADAPTED, BOTH = "frozen", "adapted", "both"
+"""Whose features answer: those of the network as it comes, of the adapted one, or of both side by side."""
+
+Tell = Callable[[int, int, str], object]
+"""Called with the steps that are done, the steps there are, and a sentence or ``""``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """What adapting led to."""
+
+    result: Labelling
+    extraction: Extraction
+    """Of the features that the result is from."""
+    notes: dict[str, object]
+    """For ``settings.json``: what was done, what was chosen and why."""
+    weights: Path | None
+    """The file of the adapted weights; None if they are not used."""
+
+
+def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOptions, tell: Tell) -> Adapted:
+    """Adapt the network of a labelling and label again; the better answer is given.
+
+    Parameters
+    ----------
+    frozen : the labelling by the network as it comes.
+    extraction : its features.
+    """
+    clf, how = frozen.classifier, options.adaptation
+    assert clf is not None  # just fitted
+    assert how is not None  # asked for
+    assert options.extractor is not None
+    if options.graph_file is not None or options.lists_file is not None:
+        raise InvalidInputError(
+            "an adapted network finds other neighbors than those of a given graph: leave out --adapt or the file; "
+            f"got {options.graph_file or options.lists_file}"
+        )
+    load_trainable(options.extractor, options.weights)  # raises where there is nothing to adapt
+    codes, _ = encode_labels(frozen.given)
+    halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(codes)
+    if halves is None or not halves.answerable().any():
+        notes: dict[str, object] = {"form": how.form, "used": FROZEN, "held_out": {}}
+        tell(
+            0,
+            0,
+            "The network is not adapted: with one label per class nothing could tell whether that helps.",
+        )
+        return Adapted(frozen, extraction, notes, None)
+    work = _Work(extraction, options, how, clf, codes, halves, tell)
+    return _better(frozen, work, work.weights())
+
+
+class _Work:
+    """The three adaptations of one labelling, and the answers from their features."""
+
+    def __init__(
+        self,
+        extraction: Extraction,
+        options: LabelOptions,
+        how: AdaptOptions,
+        clf: GrandeClassifier,
+        codes: NDArray[np.int64],
+        halves: Halves,
+        tell: Tell,
+    ) -> None:
+        self.extraction, self.options, self.how, self.tell = extraction, options, how, tell
+        self.clf, self.codes, self.halves = clf, codes, halves
+        self.name = str(options.extractor)
+        self.device = resolve_device(options.device)
+        preprocess = load_trainable(self.name, options.weights).preprocess
+        self.squares = read_squares(extraction.images.paths(), preprocess)
+        self.frozen = extraction.features()
+        self.folder = Path(options.store or default_store_folder())
+
+    def weights(self) -> tuple[Path, Path, Path]:
+        """The files of weights adapted with all labels, and with each half of them."""
+        answers = (self.clf.label_distributions_, *self.halves.probabilities)
+        given = [self.codes, *(np.where(half, self.codes, -1) for half in self.halves.known)]
+        one, two, three = (
+            self._adapted(number, codes, p)
+            for number, (codes, p) in enumerate(zip(given, answers, strict=True))
+        )
+        return one, two, three
+
+    def _adapted(self, number: int, codes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Path:
+        """The file of weights adapted with these labels; made if an earlier run did not."""
+        how, steps = self.how, self.how.chosen.steps
+        settings = f"{self.extraction.identity} {how.form} {how.chosen} {how.size} {how.n_views} {how.seed}"
+        digest = hashlib.blake2b(settings.encode(), digest_size=8)
+        digest.update(codes.tobytes() + b"".join(self.extraction.digests))
+        path = self.folder / f"adapted-{digest.hexdigest()}.safetensors"
+        if path.exists():
+            return path
+        what = ("with all labels", "with the first half of the labels", "with the second half")[number]
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage == "adapt":
+                self.tell(number * steps + done, 3 * steps, "")
+
+        self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}.")
+        adapted = adapt_network(
+            self.squares, codes, self.name, lambda features, labels: probabilities,
+            replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, progress=report,
+        )  # fmt: skip
+        adapted.save(path)
+        return path
+
+    def fit(self, used: str, extraction: Extraction, weights: tuple[Path, Path]) -> GrandeClassifier:
+        """GRaNDe on the features that answer, judged by those of the networks that were adapted with halves."""
+        parts = []
+        for path in weights:
+            own = square_features(load_extractor(self.name, path), self.squares, self.device)
+            if used == BOTH:
+                own = np.concatenate([unit_rows(self.frozen), unit_rows(own)], axis=1)
+            parts.append(own)
+        judging = HalfFeatures(self.halves.known, (parts[0], parts[1]))
+        labels = self.extraction.images.labels
+        return self.options.classifier().fit(extraction.features(), labels, halves=judging)
+
+
+def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) -> Adapted:
+    """The answer with the most right predictions of held-out labels; of equals the one named last."""
+    options, images = work.options, work.extraction.images
+    adapted = extract_features(
+        images, load_extractor(work.name, weights[0]), store=options.store, device=options.device,
+        workers=options.workers,
+    )  # fmt: skip
+    sources = {ADAPTED: adapted, BOTH: join_extractions([work.extraction, adapted])}
+    fitted = {used: work.fit(used, source, weights[1:]) for used, source in sources.items()}
+    hits = {FROZEN: _hits(work.halves)}
+    for used, clf in fitted.items():
+        halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(work.codes)
+        assert halves is not None  # as for the frozen network
+        hits[used] = _hits(halves)
+    best = max((BOTH, ADAPTED, FROZEN), key=lambda used: hits[used])
+    notes: dict[str, object] = {
+        "form": work.how.form, "used": best, "steps": work.how.chosen.steps, "held_out": hits,
+    }  # fmt: skip
+    n = int(work.halves.answerable().sum())
+    if best == FROZEN:
+        work.tell(0, 0, f"Adapting did not help: {hits[FROZEN]} of {n} held-out labels are right without it, "
+                  f"{max(hits[ADAPTED], hits[BOTH])} with it. The network is used as it comes.")  # fmt: skip
+        return Adapted(frozen, work.extraction, notes, None)
+    work.tell(0, 0, f"The adapted network is used: {hits[best]} of {n} held-out labels are right, "
+              f"{hits[FROZEN]} with the network as it comes.")  # fmt: skip
+    result = assess(fitted[best], images.labels, images.files, coverage=options.coverage)
+    return Adapted(result, sources[best], notes, weights[0])
+
+
+def _hits(halves: Halves) -> int:
+    """How many held-out labels are predicted, of those that the half that is asked can know."""
+    return int(halves.held_out().hits[halves.answerable()].sum())

@@ -1,0 +1,145 @@
+"""Adapting from images and labels to weights."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
+from grande_gnn.images import load_extractor
+from grande_gnn.images.adapt import RECIPES, AdaptOptions, adapt_network, with_labels
+from grande_gnn.images.adapt_training import AdaptTraining, Recipe
+from grande_gnn.images.squares import square_features
+
+RECIPE = Recipe(steps=12, batch=8, lr=0.2, backbone_rate=1.0, ema=0.5)
+OPTIONS = AdaptOptions("full", RECIPE, device="cpu")
+
+
+def teacher(features, labels):
+    """Nothing is known but the labels."""
+    return np.full((len(features), labels.max() + 1), 1 / (labels.max() + 1))
+
+
+@pytest.fixture
+def task(stripes):
+    images, y = stripes()
+    return torch.from_numpy(images).permute(0, 3, 1, 2).contiguous(), np.where(np.arange(36) < 8, y, -1)
+
+
+@pytest.mark.parametrize("form", ["full", "last"])
+def test_weights_of_the_extractor_come_out(form, task, tiny_network, tmp_path):
+    told = []
+    adapted = adapt_network(
+        *task, tiny_network, teacher, replace(OPTIONS, form=form), progress=lambda *step: told.append(step)
+    )
+    adapted.save(tmp_path / "a.safetensors")
+    frozen, new = load_extractor(tiny_network), load_extractor(tiny_network, tmp_path / "a.safetensors")
+    assert new.identity != frozen.identity
+    changed = {
+        key.split(".")[0]
+        for key, value in new.network.state_dict().items()
+        if not torch.equal(value, frozen.network.state_dict()[key])
+    }
+    assert changed == ({"trunk", "tail"} if form == "full" else {"tail"})
+    assert told[-1] == ("adapt", 12, 12)
+
+
+def test_adapted_features_tell_the_classes_apart_better(task, tiny_network, tmp_path, stripes):
+    adapted = adapt_network(*task, tiny_network, teacher, replace(OPTIONS, recipe=replace(RECIPE, steps=40)))
+    adapted.save(tmp_path / "a.safetensors")
+    y, spread = stripes()[1], []
+    for extractor in (load_extractor(tiny_network), adapted.load(tmp_path / "a.safetensors")):
+        X = square_features(extractor, task[0], torch.device("cpu"))
+        X = (X - X.mean(axis=0)) / np.linalg.norm(X - X.mean(axis=0))
+        means = np.stack([X[y == c].mean(axis=0) for c in (0, 1)])
+        spread.append(np.linalg.norm(means[0] - means[1]))
+    assert spread[1] > 1.2 * spread[0]
+
+
+def test_files_and_squares_are_the_same_images(task, tiny_network, tmp_path):
+    squares, labels = task
+    paths = []
+    for i, square in enumerate(squares):
+        paths.append(tmp_path / f"{i:02d}.png")
+        Image.fromarray(square.permute(1, 2, 0).numpy()).save(paths[-1])
+    one, other = (adapt_network(X, labels, tiny_network, teacher, OPTIONS) for X in (paths, squares))
+    for name, value in one.state.items():
+        torch.testing.assert_close(other.state[name], value)
+
+
+def test_the_teacher_sees_the_features_as_they_come(task, tiny_network):
+    seen = []
+
+    def listen(features, labels):
+        seen.append((features, labels))
+        return teacher(features, labels)
+
+    adapt_network(*task, tiny_network, listen, replace(OPTIONS, recipe=replace(RECIPE, steps=1)))
+    ((features, labels),) = seen
+    expected = square_features(load_extractor(tiny_network), task[0], torch.device("cpu"))
+    np.testing.assert_allclose(features, expected, atol=1e-4)
+    assert (labels == task[1]).all()
+
+
+def test_labels_are_sure_in_what_the_head_begins_with():
+    soft = with_labels(torch.full((3, 2), 0.5), np.array([1, -1, 0]))
+    assert soft.tolist() == [[0, 1], [0.5, 0.5], [1, 0]]
+
+
+def test_a_killed_run_goes_on(task, tiny_network, tmp_path, monkeypatch):
+    whole = adapt_network(*task, tiny_network, teacher, OPTIONS)
+    keeping = replace(OPTIONS, checkpoint=tmp_path / "state")
+    monkeypatch.setattr("grande_gnn.images.training_state.TrainingState.EVERY_S", 0.0)
+    step, done = AdaptTraining.step, []
+
+    def killed(self):
+        if len(done) == 7:
+            raise KeyboardInterrupt
+        done.append(self.number)
+        return step(self)
+
+    monkeypatch.setattr(AdaptTraining, "step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        adapt_network(*task, tiny_network, teacher, keeping)
+    assert (tmp_path / "state").exists()
+    done.clear()
+    monkeypatch.setattr(AdaptTraining, "step", lambda self: done.append(self.number) or step(self))
+    again = adapt_network(*task, tiny_network, teacher, keeping)
+    assert done == [7, 8, 9, 10, 11]
+    for name, value in whole.state.items():
+        torch.testing.assert_close(again.state[name], value)
+    assert not (tmp_path / "state").exists()
+
+
+def test_too_little_memory_means_smaller_batches(task, tiny_network, monkeypatch, caplog):
+    step, batches = AdaptTraining.step, []
+
+    def limited(self, most=4):
+        batches.append(self.batch)
+        if self.batch > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return step(self)
+
+    monkeypatch.setattr(AdaptTraining, "step", limited)
+    adapt_network(*task, tiny_network, teacher, OPTIONS)
+    assert batches == [8] + [4] * 12
+    assert caplog.text.count("not enough GPU memory: adapting with 4 labelled images per step") == 1
+    monkeypatch.setattr(AdaptTraining, "step", lambda self: limited(self, 2))
+    with pytest.raises(NotEnoughMemoryError, match=r"--adapt last.*got CUDA out of memory"):
+        adapt_network(*task, tiny_network, teacher, OPTIONS)
+
+
+def test_what_cannot_be_adapted_is_refused(task, tiny_network):
+    with pytest.raises(InvalidInputError, match="form must be one of full, last"):
+        AdaptOptions("half")
+    with pytest.raises(InvalidInputError, match="pixels has no weights, so there is nothing to adapt"):
+        adapt_network(*task, "pixels", teacher, OPTIONS)
+    with pytest.raises(InvalidInputError, match="at least one label; got 36 images, 36 codes and 0 labels"):
+        adapt_network(task[0], np.full(36, -1), tiny_network, teacher, OPTIONS)
+
+
+def test_each_form_has_a_recipe():
+    assert {form: AdaptOptions(form).chosen for form in RECIPES} == RECIPES
+    assert OPTIONS.chosen is RECIPE

@@ -1,0 +1,45 @@
+"""The file from which a killed adaptation goes on."""
+
+import numpy as np
+import torch
+
+from grande_gnn.images.training_state import TrainingState
+
+CPU = torch.device("cpu")
+LABELS = np.array([0, 1, -1])
+
+
+def test_the_same_training_finds_it_and_no_other(tmp_path):
+    path = tmp_path / "state"
+    TrainingState(path, "lite0-1", LABELS, "recipe").save({"number": 3, "w": torch.ones(2)})
+    found = TrainingState(path, "lite0-1", LABELS, "recipe").load(CPU)
+    assert found["number"] == 3
+    assert torch.equal(found["w"], torch.ones(2))
+    for other in (
+        TrainingState(path, "lite0-2", LABELS, "recipe"),
+        TrainingState(path, "lite0-1", LABELS[::-1].copy(), "recipe"),
+        TrainingState(path, "lite0-1", LABELS, "another"),
+    ):
+        assert other.load(CPU) is None
+
+
+def test_a_damaged_file_is_not_used(tmp_path, caplog):
+    path = tmp_path / "state"
+    path.write_bytes(b"PK damaged")
+    assert TrainingState(path, "a", LABELS).load(CPU) is None
+    assert "damaged and not used" in caplog.text
+
+
+def test_without_a_path_nothing_is_kept(tmp_path):
+    state = TrainingState(None, "a", LABELS)
+    state.save({"number": 1})
+    assert state.load(CPU) is None
+    state.remove()
+
+
+def test_a_finished_training_removes_it(tmp_path):
+    state = TrainingState(tmp_path / "state", "a", LABELS)
+    state.save({"number": 1})
+    state.remove()
+    assert not (tmp_path / "state").exists()
+    state.remove()

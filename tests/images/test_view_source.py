@@ -1,0 +1,57 @@
+"""Views from pixels, and views computed once."""
+
+import torch
+from torch import nn
+
+from grande_gnn.images.preprocess import Preprocess
+from grande_gnn.images.view_source import CachedViews, LiveViews
+
+CPU = torch.device("cpu")
+
+
+def live(n=5, side=12, size=8):
+    squares = torch.randint(0, 256, (n, 3, side, side), dtype=torch.uint8, generator=generator())
+    return LiveViews(squares, Preprocess(8, side), size, CPU)
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_the_center_is_what_the_extractor_sees():
+    views = live()
+    pixels = views.squares[:, :, 2:10, 2:10].permute(0, 2, 3, 1)
+    rows = torch.arange(5)
+    torch.testing.assert_close(views.center(rows), views.preprocess.normalize(pixels))
+
+
+def test_live_views_have_the_size_of_the_training_and_are_new_each_time():
+    views, rows, g = live(size=6), torch.tensor([1, 3]), generator()
+    for view in (views.weak, views.strong):
+        one, other = view(rows, g), view(rows, g)
+        assert one.shape == (2, 3, 6, 6)
+        assert not torch.equal(one, other)
+
+
+def test_kept_views_are_those_the_trunk_made():
+    views, trunk = live(), nn.Conv2d(3, 4, 3)
+    cached = CachedViews(views, 5, trunk, 2, generator(1))
+    g = generator(1)
+    rows = torch.arange(5)
+    with torch.no_grad():
+        weak = [trunk(views.weak(rows, g)).half().float() for _ in range(2)]
+        strong = [trunk(views.strong(rows, g)).half().float() for _ in range(2)]
+        center = trunk(views.center(rows)).half().float()
+    torch.testing.assert_close(cached.center(rows), center)
+    for kept, view in ((weak, cached.weak), (strong, cached.strong)):
+        g = generator(2)
+        seen = [view(torch.tensor([3]), g)[0] for _ in range(20)]
+        found = {next(v for v in range(2) if torch.allclose(s, kept[v][3])) for s in seen}
+        assert found == {0, 1}
+    assert cached.weak(rows, generator()).requires_grad is False
+
+
+def test_progress_ends_at_the_number_of_views():
+    told = []
+    CachedViews(live(), 5, nn.Identity(), 1, generator(), lambda *done: told.append(done))
+    assert told == [(5, 15), (10, 15), (15, 15)]

@@ -1,0 +1,142 @@
+"""Labels from an adapted network, judged by labels that no network has seen."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from grande_gnn import Labelling, LabelOptions, label_images
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.images.adapt import AdaptOptions
+from grande_gnn.images.adapt_training import Recipe
+from grande_gnn.labelling import adapting, reuse
+
+RECIPE = Recipe(steps=50, batch=8, lr=0.05, backbone_rate=1.0, ema=0.9)
+OFF = LabelOptions(extractor="tiny", model="sgc", workers=0, device="cpu", graph="knn", n_neighbors=6,
+                   normalize="center-l2", sigma=0.2)  # fmt: skip
+ON = replace(OFF, adapt=AdaptOptions("full", RECIPE, device="cpu"))
+
+
+def truth(file):
+    return ("down", "across")[int(file.split("/")[-1][:2]) % 2]
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch, stripes, tiny_network):
+    """Stripes in two directions; twelve of each are labelled by their folder."""
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    images, y = stripes(48)
+    for i, image in enumerate(images):
+        place = tmp_path / "photos" / ("down", "across")[y[i]] if i < 24 else tmp_path / "photos"
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(place / f"{i:02d}.png")
+    return tmp_path / "photos"
+
+
+def accuracy(result):
+    return np.mean([label == truth(file) for file, label in zip(result.files, result.labels, strict=True)])
+
+
+def test_it_is_better_and_is_kept_with_the_result(photos, tmp_path):
+    steps = []
+    frozen = label_images(photos, options=OFF)
+    adapted = label_images(photos, tmp_path / "out", ON, steps.append)
+    assert accuracy(adapted) > accuracy(frozen) + 0.1
+    notes = json.loads((tmp_path / "out" / "settings.json").read_text())["adapt"]
+    assert notes["used"] in ("adapted", "both")
+    assert notes["held_out"][notes["used"]] > notes["held_out"]["frozen"]
+    assert notes["form"] == "full"
+    counted = [(step.done, step.total) for step in steps if step.stage == "adapt" and step.total]
+    assert counted[-1] == (150, 150)
+    assert any("The adapted network is used" in step.message for step in steps)
+    loaded = Labelling.load(tmp_path / "out")
+    assert loaded.adapted_weights == tmp_path / "out" / "adapted.safetensors"
+    assert loaded.labels == adapted.labels
+    loaded.save(tmp_path / "copy")
+    assert (tmp_path / "copy" / "adapted.safetensors").read_bytes() == loaded.adapted_weights.read_bytes()
+    new = reuse(tmp_path / "out", photos, options=LabelOptions(workers=0, device="cpu"))
+    assert accuracy(new) > 0.9
+    assert new.settings["weights"] == adapted.settings["weights"]
+
+
+def test_off_changes_nothing(photos):
+    one, other = label_images(photos, options=OFF), label_images(photos, options=replace(OFF, adapt="off"))
+    np.testing.assert_array_equal(one.confidence, other.confidence)
+    assert "adapt" not in other.settings
+    assert other.adapted_weights is None
+
+
+def test_a_second_run_finds_the_weights(photos, monkeypatch):
+    first = label_images(photos, options=ON)
+    monkeypatch.setattr(adapting, "adapt_network", None)
+    again = label_images(photos, options=ON)
+    np.testing.assert_array_equal(first.confidence, again.confidence)
+
+
+def test_labels_are_judged_by_networks_that_did_not_see_them(photos, monkeypatch):
+    """The labels of one half are wrong in the eyes of no network that judges them."""
+    given = []
+    original = adapting.adapt_network
+
+    def listen(images, labels, *rest, **more):
+        given.append(labels)
+        return original(images, labels, *rest, **more)
+
+    monkeypatch.setattr(adapting, "adapt_network", listen)
+    result = label_images(photos, options=ON)
+    everything, one, other = (labels >= 0 for labels in given)
+    assert (everything == (one | other)).all()
+    assert not (one & other).any()
+    known = result.classifier.of_halves_.known
+    assert (known[0] == one).all()
+    assert (known[1] == other).all()
+    pair = result.classifier.of_halves_.pairs[0]
+    assert not np.allclose(pair[0].inputs, pair[1].inputs)
+
+
+def test_where_it_hurts_the_network_is_used_as_it_comes(photos, tmp_path):
+    useless = replace(RECIPE, steps=2, lr=50.0)
+    steps = []
+    frozen = label_images(photos, options=OFF)
+    result = label_images(
+        photos,
+        tmp_path / "out",
+        replace(OFF, adapt=AdaptOptions("full", useless, device="cpu")),
+        steps.append,
+    )
+    held_out = result.settings["adapt"]["held_out"]
+    if max(held_out["adapted"], held_out["both"]) < held_out["frozen"]:
+        assert result.settings["adapt"]["used"] == "frozen"
+        assert any(step.message.startswith("Adapting did not help") for step in steps)
+        np.testing.assert_array_equal(result.confidence, frozen.confidence)
+        assert not (tmp_path / "out" / "adapted.safetensors").exists()
+    else:
+        pytest.fail(f"a network that was ruined is not worse: {held_out}")
+
+
+def test_one_label_per_class_is_not_enough_to_judge(photos, tmp_path):
+    rows = ["file,label", "across/01.png,across", "down/00.png,down"]
+    (tmp_path / "few.csv").write_text("\n".join(rows))
+    steps = []
+    result = label_images(photos, options=replace(ON, labels=tmp_path / "few.csv"), progress=steps.append)
+    assert result.settings["adapt"]["used"] == "frozen"
+    assert any("nothing could tell whether that helps" in step.message for step in steps)
+
+
+def test_a_graph_of_other_features_is_refused(photos, tmp_path):
+    from grande_gnn.graph import ranked_lists
+    from grande_gnn.graph.graph_files import save_lists
+
+    save_lists(tmp_path / "lists.npz", ranked_lists(np.random.default_rng(0).normal(size=(48, 3)), 8))
+    with pytest.raises(InvalidInputError, match="finds other neighbors than those of a given graph"):
+        label_images(photos, options=replace(ON, lists_file=tmp_path / "lists.npz"))
+
+
+def test_corrections_keep_the_judges(photos):
+    result = label_images(photos, options=ON)
+    better = result.corrected({"30.png": "down"})
+    assert better.adapted_weights == result.adapted_weights
+    assert better.classifier.of_halves_ is not None
+    assert better.given[better.files.index("30.png")] == "down"

@@ -54,3 +54,16 @@ def test_copies_must_be_much_nearer_for_both():
 def test_any_number_of_equal_samples_is_one_group(pictures):
     X = np.vstack([pictures, np.repeat(pictures[7:8], 20, axis=0)])
     assert find_copies(Neighbors(X)).tolist() == [*range(200), *[7] * 20]
+
+
+def test_copies_of_a_fitted_classifier_are_searched_once(monkeypatch):
+    from grande_gnn import GrandeClassifier
+    from grande_gnn.classifier import estimator
+
+    calls = []
+    monkeypatch.setattr(estimator, "find_copies", lambda neighbors: calls.append(1) or find_copies(neighbors))
+    X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    clf = GrandeClassifier("sgc", n_neighbors=5, epochs=2, random_state=0).fit(X, np.arange(40) % 2)
+    np.testing.assert_array_equal(clf.copies_, clf.copies_)
+    np.testing.assert_array_equal(clf.refit(np.arange(40) % 3).copies_, clf.copies_)
+    assert len(calls) == 1

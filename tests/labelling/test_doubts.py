@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from grande_gnn.graph import ranked_lists
+from grande_gnn.labelling import doubts
 from grande_gnn.labelling.doubts import SampleTest, reasons, sample_test
 
 FINE = SampleTest(1.0, 1.0)
@@ -91,3 +92,33 @@ def test_labels_in_series_are_said_to_count_less():
 def test_a_contradicted_sample_is_always_mentioned():
     said = reasons({"labels": 0.01}, 0.02, **(ABOUT | {"test": SampleTest(0.001, 1.0)}))
     assert "The labelled images differ from the others: label some images picked at random." in said
+
+
+@pytest.mark.parametrize("draw", [doubts._draw_by_order, doubts._draw_by_class])
+def test_permutations_draw_as_many_of_each_class_as_are_labelled(draw):
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 4, size=200)
+    wanted = np.array([3, 0, 7, 1])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(classes))[:-1]])
+    by_class = np.argsort(classes, kind="stable")
+    count = np.zeros(200)
+    for _ in range(2000):
+        drawn = draw(rng, classes, wanted, starts, by_class)
+        assert len(set(drawn.tolist())) == 11
+        np.testing.assert_array_equal(np.bincount(classes[drawn], minlength=4), wanted)
+        count[drawn] += 1
+    share = count / 2000 * np.bincount(classes)[classes]
+    np.testing.assert_allclose(
+        share, wanted[classes], atol=1.6
+    )  # every sample of a class is drawn equally often
+
+
+def test_many_samples_are_tested_like_few(monkeypatch):
+    rng = np.random.default_rng(1)
+    lists = np.stack([np.roll(np.arange(300), -i)[:11] for i in range(300)]).astype(np.int32)
+    side_by_side = np.arange(300) < 30
+    spread = np.isin(np.arange(300), rng.choice(300, 30, replace=False))
+    monkeypatch.setattr(doubts, "MANY", 100)
+    nothing = np.empty(0)
+    assert doubts.sample_test(lists, side_by_side, np.zeros(300, int), nothing, nothing).is_contradicted
+    assert not doubts.sample_test(lists, spread, np.zeros(300, int), nothing, nothing).is_contradicted

@@ -190,7 +190,15 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         automatic = self.selection_ is not None
         other = clone(self).set_params(**({} if automatic else asdict(self.choice_)), context=None)
-        kept = ("features_", "normalizer_", "neighbors_", "choice_", "n_features_in_", "feature_names_in_")
+        kept = (
+            "features_",
+            "normalizer_",
+            "neighbors_",
+            "choice_",
+            "n_features_in_",
+            "feature_names_in_",
+            "_copies",
+        )
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
         members = self.committee_.members
@@ -238,7 +246,10 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     @property
     def copies_(self) -> NDArray[np.int64]:
         """A group number for each fitted sample: near-duplicates share one (``copies.py``)."""
-        return find_copies(self.neighbors_)
+        known = vars(self).get("_copies")
+        if known is None or known[0] is not self.neighbors_:
+            known = self._copies = (self.neighbors_, find_copies(self.neighbors_))
+        return known[1]
 
     def settings(self) -> Settings:
         """The settings of a training with the current parameters."""

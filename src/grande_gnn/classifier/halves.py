@@ -16,6 +16,7 @@ from scipy.special import softmax
 
 from grande_gnn.classifier.held_out import HeldOut
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.internal.row_blocks import by_row_blocks
 
 __all__ = ["HalfFeatures", "HalfProblems", "Halves", "split_halves", "train_halves", "without_unknown"]
 
@@ -147,8 +148,10 @@ def train_halves(
     return Halves(codes, known, (one, other))
 
 
-def without_unknown(logits: NDArray[np.floating], known_classes: Iterable[int]) -> Float:
-    """Class probabilities from logits, 0 for all classes but the known ones."""
+def without_unknown(
+    logits: NDArray[np.floating], known_classes: Iterable[int], temperature: float = 1.0
+) -> Float:
+    """Class probabilities softmax(logits / temperature), 0 for all classes but the known ones."""
     among = np.full(logits.shape[1], -np.inf)
     among[list(known_classes)] = 0.0
-    return softmax(logits.astype(np.float64) + among, axis=1)
+    return by_row_blocks(lambda z: softmax(z.astype(np.float64) / temperature + among, axis=1), logits)

@@ -11,6 +11,7 @@ from scipy.special import softmax
 from grande_gnn.classifier.new_samples import Attachments, logits_of_new
 from grande_gnn.classifier.preparation import Choice
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.internal.row_blocks import by_row_blocks
 
 __all__ = ["Member"]
 
@@ -50,11 +51,11 @@ class Member:
         reached = problem.graph.reached_from(labels.labels >= 0)
         degree = outcome.degree.astype(np.float64)
         member = cls(choice, problem, outcome.parameters, degree, reached, temperature, weight)
-        return member, member.probabilities(outcome.logits.astype(np.float64))
+        return member, member.probabilities(outcome.logits)
 
-    def probabilities(self, logits: Float) -> Float:
+    def probabilities(self, logits: NDArray[np.floating]) -> Float:
         """Class probabilities from logits."""
-        return softmax(logits / self.temperature, axis=1)
+        return by_row_blocks(lambda z: softmax(z.astype(np.float64) / self.temperature, axis=1), logits)
 
     def of_new(self, new: NDArray[np.float32], attachments: Attachments) -> Float:
         """Class probabilities of new, normalized samples, attached by this member's number of neighbors."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NORMALIZATIONS", "Normalizer"]
 
+_ROWS = 512
+"""Rows that are normalized at a time; each row is normalized on its own."""
+
 
 @dataclass(frozen=True, eq=False)
 class Normalizer:
@@ -40,9 +43,12 @@ class Normalizer:
 
         if self.length == 0.0:
             return X
-        moved = X.astype(np.float64) - self.center
-        norms = np.linalg.norm(moved, axis=1, keepdims=True)
-        return (moved * (self.length / np.where(norms > 0, norms, 1.0))).astype(np.float32)
+        out = np.empty(X.shape, dtype=np.float32)
+        for start in range(0, len(X), _ROWS):  # a block stays in the cache, and float64 copies stay small
+            moved = X[start : start + _ROWS].astype(np.float64) - self.center
+            norms = np.linalg.norm(moved, axis=1, keepdims=True)
+            out[start : start + _ROWS] = moved * (self.length / np.where(norms > 0, norms, 1.0))
+        return out
 
 
 def _none(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:

@@ -32,7 +32,7 @@ FASTEST = 0.03
 
 Codes = NDArray[np.int64]
 Float = NDArray[np.float64]
-Pair = tuple[Float, Float]
+Pair = tuple[NDArray[np.floating], NDArray[np.floating]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +65,20 @@ def take_votes(
         return Votes(None, [1.0] * len(problems), equal)
     pairs = [(problem, problem) for problem in problems] if of_halves is None else of_halves.pairs
     logits = [_half_logits(pair, codes, known) for pair in pairs]
-    each = [_as_halves(codes, known, pair) for pair in logits]
+    rows = np.flatnonzero(codes >= 0)  # what follows asks about labelled samples only
+    labels, of_rows = codes[rows], (known[0][rows], known[1][rows])
+    asked = [(one[rows], other[rows]) for one, other in logits]
+    each = [_as_halves(labels, of_rows, pair) for pair in asked]
     answerable = each[0].answerable()
     held_out = [halves.held_out() for halves in each]
     temperatures = [
         member_temperature(answers.logits[answerable], answers.labels[answerable]) for answers in held_out
     ]
-    each = [
-        _as_halves(codes, known, (pair[0] / T, pair[1] / T))
-        for pair, T in zip(logits, temperatures, strict=True)
-    ]
+    each = [_as_halves(labels, of_rows, pair, T) for pair, T in zip(asked, temperatures, strict=True)]
     weights = stacked_weights(np.stack([_likelihoods(halves) for halves in each], axis=1))
-    graphs = _mean(each, weights)
+    graphs = _mean(
+        [_as_halves(codes, known, pair, T) for pair, T in zip(logits, temperatures, strict=True)], weights
+    )
     votes = Votes(graphs, temperatures, weights.tolist())
     return _with_graph_free(votes, pairs[0]) if graph_free else votes
 
@@ -99,12 +101,16 @@ def _half_logits(
         outcomes = first.train(sets, keep_models=True)
     else:
         outcomes = [*first.train(sets[:1], keep_models=True), *second.train(sets[1:], keep_models=True)]
-    one, other = (np.asarray(outcome.logits, dtype=np.float64) for outcome in outcomes)
+    one, other = (np.asarray(outcome.logits) for outcome in outcomes)
     return one, other
 
 
-def _as_halves(codes: Codes, known: tuple[NDArray[np.bool_], NDArray[np.bool_]], logits: Pair) -> Halves:
-    one, other = (without_unknown(z, np.unique(codes[half])) for z, half in zip(logits, known, strict=True))
+def _as_halves(
+    codes: Codes, known: tuple[NDArray[np.bool_], NDArray[np.bool_]], logits: Pair, temperature: float = 1.0
+) -> Halves:
+    one, other = (
+        without_unknown(z, np.unique(codes[half]), temperature) for z, half in zip(logits, known, strict=True)
+    )
     return Halves(codes, known, (one, other))
 
 
@@ -116,6 +122,8 @@ def _likelihoods(halves: Halves) -> Float:
 
 def _mean(each: Sequence[Halves], weights: Sequence[float] | Float) -> Halves:
     """The weighted mean of what several say."""
+    if len(each) == 1 and weights[0] == 1:
+        return each[0]
     one, other = (
         sum(w * halves.probabilities[h] for w, halves in zip(weights, each, strict=True)) for h in (0, 1)
     )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.classifier.halves import Halves
 from grande_gnn.graph import Neighbors
+from grande_gnn.internal.row_blocks import by_row_blocks
 from grande_gnn.internal.validation import encode_labels
 from grande_gnn.labelling.calibration import Calibration, fit_calibration, with_winner
 from grande_gnn.labelling.class_accuracy import class_accuracies
@@ -226,7 +227,8 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
     )  # fmt: skip
     calibration = fit_calibration(known.curve, full[unlabelled], estimate.value, factor[unlabelled])
     return _Outlook(
-        estimate, calibration, calibration.probabilities(full) * factor[:, None], scores, strange, doubts,
+        estimate, calibration, by_row_blocks(lambda p, f: calibration.probabilities(p) * f[:, None], full, factor),
+        scores, strange, doubts,
         not test.is_contradicted,
     )  # fmt: skip
 
@@ -244,11 +246,11 @@ def _by_class(
     known: _HeldOutLabels, outlook: _Outlook, unlabelled: NDArray[np.bool_], names: NDArray[np.str_]
 ) -> dict[str, AccuracyEstimate]:
     """For each class: of the images that receive it, the share that is right."""
-    views, p = known.views, outlook.probabilities[unlabelled]
+    views, p = known.views, outlook.probabilities
     asked = views.answerable
     found = class_accuracies(
-        views.probabilities.argmax(axis=1)[asked], views.right[asked], known.weights[asked], p.argmax(axis=1),
-        p.max(axis=1),
+        views.probabilities.argmax(axis=1)[asked], views.right[asked], known.weights[asked],
+        p.argmax(axis=1)[unlabelled], p.max(axis=1)[unlabelled],
     )  # fmt: skip
     return {str(names[c]): estimate for c, estimate in found.items()}
 
@@ -312,6 +314,13 @@ def _why_unchecked(codes: Codes) -> str:
     return "The labelled images are copies of one another, so none could be held out: label other images too."
 
 
+def _best_other(p: Float, first: Codes) -> Codes:
+    """The most probable class of each row but the first."""
+    others = p.copy()
+    others[np.arange(len(p)), first] = -1.0
+    return others.argmax(axis=1)
+
+
 def _answers(
     p: NDArray[np.float64], names: NDArray[np.str_], files: Sequence[str], given: list[str]
 ) -> Labelling:
@@ -320,9 +329,7 @@ def _answers(
     rows = np.arange(len(p))
     first = np.array([code[label] if label else -1 for label in given], dtype=np.int64)
     first = np.where(first < 0, p.argmax(axis=1), first)
-    others = p.copy()
-    others[rows, first] = -1.0
-    second = others.argmax(axis=1)
+    second = by_row_blocks(_best_other, p, first)
     several = len(names) > 1
     margin = p[rows, first] - p[rows, second] if several else p[rows, first]
     nothing = np.zeros(len(p), dtype=bool)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit, softmax
 
+from grande_gnn.internal.row_blocks import by_row_blocks
 from grande_gnn.labelling.correctness import Correctness, log_odds
 
 __all__ = ["Calibration", "fit_calibration", "with_winner"]
@@ -44,6 +45,9 @@ class Calibration:
 
     def probabilities(self, uncalibrated: Float) -> Float:
         """Calibrated probabilities; the most probable class stays the same."""
+        return by_row_blocks(self._of_rows, uncalibrated)
+
+    def _of_rows(self, uncalibrated: Float) -> Float:
         p = softmax(np.log(np.maximum(uncalibrated, 1e-30)) / self.temperature, axis=1)
         if self.offset is None or p.shape[1] == 1:
             return p
@@ -86,9 +90,7 @@ def fit_calibration(
     factor = np.ones(len(uncalibrated)) if familiarity is None else familiarity
     slope = _slope(curve, uncalibrated.max(axis=1))
     # With the log-odds and the limits of the winners at hand, each trial costs no pass over all classes.
-    uncertain = Calibration(1.0).probabilities(uncalibrated)
-    x = logit(np.clip(uncertain.max(axis=1), 1e-6, 1 - 1e-6))
-    least = with_winner(uncertain, np.zeros(len(uncertain))).max(axis=1)
+    x, least = by_row_blocks(_winners, uncalibrated).T
 
     def gap(offset: float) -> float:
         confidence = np.maximum(expit(slope * x + offset), least)
@@ -99,6 +101,13 @@ def fit_calibration(
     if gap(FURTHEST) <= 0:
         return Calibration(1.0, FURTHEST, slope)
     return Calibration(1.0, float(brentq(gap, -FURTHEST, FURTHEST, xtol=1e-5)), slope)
+
+
+def _winners(uncalibrated: Float) -> Float:
+    """For each row the log-odds of the winner, and the least confidence with which it stays the winner."""
+    uncertain = Calibration(1.0).probabilities(uncalibrated)
+    x = logit(np.clip(uncertain.max(axis=1), 1e-6, 1 - 1e-6))
+    return np.stack([x, with_winner(uncertain, np.zeros(len(uncertain))).max(axis=1)], axis=1)
 
 
 def _slope(curve: Correctness, confidence: Float) -> float:

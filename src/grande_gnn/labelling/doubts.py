@@ -31,6 +31,9 @@ SIGNIFICANT = 0.01
 NARROW = 0.1
 """Intervals up to ten points wide need no excuse."""
 
+MANY = 20_000
+"""Above so many samples, permutations are drawn class by class."""
+
 
 @dataclass(frozen=True)
 class SampleTest:
@@ -72,14 +75,36 @@ def _crowding(lists: NDArray[np.int32], known: NDArray[np.bool_], classes: Codes
     wanted = np.bincount(classes[known], minlength=int(classes.max()) + 1)
     starts = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=len(wanted)))[:-1]])
     drawn = np.empty(N_PERMUTATIONS)
+    draw = _draw_by_class if len(classes) > MANY else _draw_by_order
+    by_class = np.argsort(classes, kind="stable")
     for i in range(N_PERMUTATIONS):
-        order = np.lexsort((rng.random(len(classes)), classes))
         mask = np.zeros(len(classes), dtype=bool)
-        place = np.arange(len(classes)) - starts[classes[order]]
-        mask[order[place < wanted[classes[order]]]] = True
+        mask[draw(rng, classes, wanted, starts, by_class)] = True
         drawn[i] = _labelled_share(lists, mask)
     above, below = np.sum(drawn >= observed), np.sum(drawn <= observed)
     return float(min(1.0, 2 * (1 + min(above, below)) / (N_PERMUTATIONS + 1)))
+
+
+def _draw_by_order(
+    rng: np.random.Generator, classes: Codes, wanted: Codes, starts: Codes, by_class: Codes
+) -> Codes:
+    """So many random samples of each class as ``wanted``, from a random order of all samples."""
+    order = np.lexsort((rng.random(len(classes)), classes))
+    place = np.arange(len(classes)) - starts[classes[order]]
+    return order[place < wanted[classes[order]]]
+
+
+def _draw_by_class(
+    rng: np.random.Generator, classes: Codes, wanted: Codes, starts: Codes, by_class: Codes
+) -> Codes:
+    """The same without a pass over all samples: the work grows with the labels only."""
+    ends = np.append(starts[1:], len(classes))
+    parts = [
+        start + rng.choice(end - start, size=count, replace=False)
+        for start, end, count in zip(starts, ends, wanted, strict=True)
+        if count
+    ]
+    return by_class[np.concatenate(parts)]
 
 
 def _labelled_share(lists: NDArray[np.int32], known: NDArray[np.bool_]) -> float:

@@ -70,13 +70,13 @@ def view_halves(halves: Halves, full: Float) -> HalfViews:
     """Arrange the halves' answers; ``full`` are the probabilities by the training on all labels."""
     held_out = halves.held_out()
     unlabelled = np.flatnonzero(halves.codes < 0)
-    predicted = full[unlabelled].argmax(axis=1)
+    predicted = full.argmax(axis=1)[unlabelled]
     confidence, agrees = [], []
     for known, p in zip(halves.known, halves.probabilities, strict=True):
         can_answer = np.isin(predicted, halves.codes[known])
-        asked = p[unlabelled[can_answer]]
-        confidence.append(asked.max(axis=1))
-        agrees.append(asked.argmax(axis=1) == predicted[can_answer])
+        asked = unlabelled[can_answer]
+        confidence.append(p.max(axis=1)[asked])
+        agrees.append(p.argmax(axis=1)[asked] == predicted[can_answer])
     return HalfViews(
         held_out.rows, held_out.labels, np.exp(held_out.logits), halves.answerable(),
         Unlabelled(np.concatenate(confidence), np.concatenate(agrees)),
@@ -88,6 +88,6 @@ def label_weights(
 ) -> Float:
     """How much each held-out label counts, 0 where it is no evidence; the sum is the effective number of labels."""
     once = np.minimum(series_weights(codes, series_correlation(features, codes)), copy_weights(codes, copies))
-    predicted = full[codes < 0].argmax(axis=1)
+    predicted = full.argmax(axis=1)[codes < 0]
     importance = class_weights(views.labels, predicted, full.shape[1])[views.labels]
     return with_effective_size(np.where(views.answerable, once[views.rows], 0.0), importance)

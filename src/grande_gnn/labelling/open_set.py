@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.classifier.halves import Halves
+from grande_gnn.internal.row_blocks import by_row_blocks
 
 __all__ = ["familiarity", "is_unfamiliar", "unfamiliar_scores"]
 
@@ -60,7 +61,7 @@ def _doubt(full: Float, halves: Halves) -> Float:
     one, other = halves.probabilities
     predicted, doubt = full.argmax(axis=1), 1 - full.max(axis=1)
     both_know = np.logical_and(*(np.isin(predicted, halves.codes[known]) for known in halves.known))
-    disagree = 1 - (one * other).sum(axis=1)
+    disagree = by_row_blocks(lambda p, q: 1 - (p * q).sum(axis=1), one, other)
     doubt = np.where(both_know, (doubt + disagree) / 2, doubt)
     doubt[halves.codes >= 0] = 0.0
     return doubt

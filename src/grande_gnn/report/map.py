@@ -12,10 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.internal.validation import check_features, check_integer, check_seed
 
-__all__ = ["LANDMARKS", "image_map", "unit_square"]
+__all__ = ["FEWER_LANDMARKS", "LANDMARKS", "image_map", "unit_square"]
 
 LANDMARKS = 2500
 """Images laid out by t-SNE itself, which takes about five seconds on one core."""
+
+FEWER_LANDMARKS = 1500
+"""The same where the map shows only a sample of the images."""
 
 _COMPONENTS = 50
 _ITERATIONS = 500

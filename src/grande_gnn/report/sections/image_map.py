@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.report.map import image_map
+from grande_gnn.report.map import FEWER_LANDMARKS, LANDMARKS, image_map
 from grande_gnn.report.page import Page
 from grande_gnn.report.sections.section import Section
 from grande_gnn.report.templates import json_markup
@@ -19,7 +19,10 @@ _GRID = 9999
 def _render(labelling: Labelling, page: Page) -> str:
     if labelling.neighbors is None:
         return ""
-    position, method = image_map(labelling.neighbors.features[page.shown], random_state=page.random_state)
+    landmarks = LANDMARKS if len(page.shown) == len(labelling.files) else FEWER_LANDMARKS
+    position, method = image_map(
+        labelling.neighbors.features[page.shown], landmarks=landmarks, random_state=page.random_state
+    )
     columns = _columns(labelling, page)
     columns["xy"] = np.rint(position * _GRID).astype(int).ravel().tolist()
     return page.render(

@@ -1,0 +1,50 @@
+"""Functions of single rows, applied to very large matrices block by block: less memory, and all processors.
+
+A block stays in the processor's cache and its temporary copies are small, where a chain of whole-matrix operations would
+copy a million × 1,000 probabilities, 8 GB, at every step. The result is the same to the last bit, because no row sees
+another.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["by_row_blocks"]
+
+_WHOLE = 2**22
+"""Entries up to which a matrix is one block."""
+
+_BLOCK = 2**17
+"""Entries of a block: about a megabyte in float64."""
+
+_MOST_THREADS = 16
+
+
+def by_row_blocks(function: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -> NDArray[Any]:
+    """``function(*arrays)`` for a function whose row i of the result depends on row i of the arrays only.
+
+    >>> by_row_blocks(lambda x, y: x.sum(axis=1) + y, np.ones((3, 2)), np.arange(3)).tolist()
+    [2.0, 3.0, 4.0]
+    """
+    first = arrays[0]
+    if first.size <= _WHOLE:
+        return function(*arrays)
+    step = max(1, _BLOCK // max(1, first.size // len(first)))
+    starts = range(0, len(first), step)
+    begin = function(*(array[:step] for array in arrays))
+    out = np.empty((len(first), *begin.shape[1:]), dtype=begin.dtype)
+    out[:step] = begin
+
+    def fill(start: int) -> None:
+        out[start : start + step] = function(*(array[start : start + step] for array in arrays))
+
+    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
+        for _ in pool.map(fill, starts[1:]):  # raises what a block raised
+            pass
+    return out

@@ -15,6 +15,8 @@ blocks, each from its own seed, so memory stays bounded.
 from __future__ import annotations
 
 import argparse
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +55,20 @@ def made_features(
     b = rng.normal(scale=0.5, size=d).astype(np.float32)
     X = np.empty((n, d), dtype=np.float32) if out is None else out
     y = np.empty(n, dtype=np.int64)
-    for number, start in enumerate(range(0, n, BLOCK)):
+
+    def fill(number: int) -> None:
         own = np.random.default_rng([seed, 1, number])
-        size = min(BLOCK, n - start)
-        y[start : start + size] = own.integers(c, size=size)
-        z = modes[y[start : start + size], own.integers(MODES, size=size)]
+        part = slice(number * BLOCK, min(n, (number + 1) * BLOCK))
+        size = part.stop - part.start
+        y[part] = own.integers(c, size=size)
+        z = modes[y[part], own.integers(MODES, size=size)]
         z = z + own.standard_normal((size, LATENT)) * scale
         rows = np.maximum(z.astype(np.float32) @ A + b, 0)
         rows += OWN_NOISE * own.standard_normal((size, d), dtype=np.float32)
-        X[start : start + size] = rows
+        X[part] = rows
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(fill, range(-(-n // BLOCK))))
     return X, y
 
 

@@ -1,0 +1,116 @@
+"""Accuracy with approximate neighbors minus accuracy with exact ones, paired over random draws of labels.
+
+    python benchmarks/approximate_accuracy.py --made 100000:100 --per-class 20
+    python benchmarks/approximate_accuracy.py --features DATA/corel5k/features_lite0.npz --per-class 8 --largest 500
+
+Both searches are forced. All settings are automatic; each draw of labels is learned with either list of neighbors. One
+row per draw is appended, so that a run can be stopped and resumed. Small data would be one group of the approximate search,
+hence exact: `--largest` makes the groups as small, compared with the data, as they are for a million samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from common import RESULTS, print_table, read_rows, write_rows
+from grande_gnn import GrandeClassifier
+from grande_gnn.graph import approximate_search, neighbors
+from made_features import few_labels, made_features
+
+AUTO = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}
+SEARCHES = ("exact", "approximate")
+
+
+def fitted(X: np.ndarray, codes: np.ndarray, backend: str, device: str) -> tuple[GrandeClassifier, float]:
+    """A classifier whose neighbors were searched with one backend, and the seconds of the whole fit."""
+    neighbors.BACKENDS["auto"] = neighbors.BACKENDS[backend]
+    start = time.perf_counter()
+    clf = GrandeClassifier(**AUTO, device=device, random_state=0).fit(X, codes)
+    return clf, time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--made", help="samples:classes")
+    parser.add_argument("--features", type=Path)
+    parser.add_argument("--per-class", type=int, default=20)
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--largest", type=int, help="samples of a group of the approximate search")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--out", type=Path, default=RESULTS / "approximate_accuracy.csv")
+    options = parser.parse_args()
+    if options.largest:
+        for kind in approximate_search.LARGEST:
+            approximate_search.LARGEST[kind] = options.largest
+            approximate_search.NEAR_ONES[kind] = max(20, options.largest // 10)
+    name, X, y = load(options)
+    rows = read_rows(options.out)
+    done = {(row["features"], row["per_class"], row["draw"]) for row in rows}
+    models: dict[str, GrandeClassifier] = {}
+    for draw in range(options.draws):
+        if (name, str(options.per_class), str(draw)) in done:
+            continue
+        codes = few_labels(y, options.per_class, draw)
+        row: dict[str, Any] = {
+            "features": name,
+            "per_class": options.per_class,
+            "draw": draw,
+            "device": options.device,
+        }
+        for backend in SEARCHES:
+            if backend in models:
+                clf = models[backend].refit(codes)
+            else:
+                clf, row[f"{backend}_fit_seconds"] = fitted(X, codes, backend, options.device)
+                models[backend] = clf
+            row[backend] = float((clf.transduction_ == y)[codes < 0].mean())
+            if clf.neighbors_.recall is not None:
+                row["recall"] = clf.neighbors_.recall.value
+        rows.append(row | {"difference": row["approximate"] - row["exact"]})
+        write_rows(rows, options.out)
+        print(rows[-1], flush=True)
+    print_table(
+        summary(read_rows(options.out)),
+        ["features", "per_class", "draws", "exact", "difference", "half_width"],
+    )
+
+
+def load(options: argparse.Namespace) -> tuple[str, np.ndarray, np.ndarray]:
+    """The name, features and classes of the data."""
+    if options.made:
+        n, c = map(int, options.made.split(":"))
+        return f"made {n}", *made_features(n, c)
+    with np.load(options.features) as archive:
+        return (
+            options.features.parent.name,
+            archive["features"].astype(np.float32),
+            archive["labels"].astype(np.int64),
+        )
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The mean paired difference in points, with half the width of its 95 % interval."""
+    table = []
+    for key in dict.fromkeys((row["features"], row["per_class"]) for row in rows):
+        mine = [row for row in rows if (row["features"], row["per_class"]) == key]
+        gaps = [100 * float(row["difference"]) for row in mine]
+        spread = statistics.stdev(gaps) if len(gaps) > 1 else float("nan")
+        table.append({
+            "features": key[0], "per_class": key[1], "draws": len(gaps),
+            "exact": 100 * statistics.mean(float(row["exact"]) for row in mine),
+            "difference": statistics.mean(gaps), "half_width": 2.26 * spread / len(gaps) ** 0.5,
+        })  # fmt: skip
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -34,9 +34,10 @@ MAY_IMPORT = {
     "nn": {"degree", "graph"},
     "classifier": {"degree", "engine", "graph"},
     "images": set(),
-    "labelling": {"classifier", "engine", "graph", "images"},
+    "texts": {"images"},
+    "labelling": {"classifier", "engine", "graph", "images", "texts"},
     "report": {"labelling"},
-    "review": {"images", "labelling", "report"},
+    "review": {"images", "labelling", "report", "texts"},
     "baselines": {"classifier", "engine", "graph", "images"},
     "experiments": {"baselines", "classifier", "engine", "graph"},
 }
@@ -49,6 +50,7 @@ LIGHT = (
     "grande_gnn.engine.degrees",
     "grande_gnn.graph.kinds",
     "grande_gnn.images.networks",
+    "grande_gnn.texts",
     "grande_gnn.baselines",
     "grande_gnn.report.sections",
 )

@@ -40,6 +40,7 @@ from grande_gnn.internal.block_sums import BlockSums
 from grande_gnn.internal.features_file import FeaturesFile, load_features, save_features
 from grande_gnn.labelling.decisions import Decision, Journal
 from grande_gnn.labelling.result import Labelling, write_predictions
+from grande_gnn.texts import read_texts
 
 Files = dict[str, bytes]
 """An input: the content of each file by its name."""
@@ -542,6 +543,28 @@ class LabelCsv(Door):
         require(all(problem.reason for problem in problems), "a problem without a reason")
 
 
+class Texts(Door):
+    name = "texts"
+
+    def make(self):
+        table = 'id,title,body,label\n1,Fox,"jumps,\nhigh",a\n2,Café,,\n3,,stops,b\n'
+        lines = '{"id": 1, "title": "Fox", "body": "é", "label": "a"}\n{"title": "x", "body": null}\n'
+        return [
+            *({"t.csv": table.encode(code)} for code in ENCODINGS),
+            {"t.jsonl": lines.encode()},
+        ]
+
+    def read(self, folder, files):
+        (name,) = files
+        got = read_texts(folder / name, ["title", "body"])
+        require(len(got.texts) == len(got.names) == len(got.labels) == len(set(got.names)), "columns differ")
+        require(all(text.strip() for text in got.texts), "an empty text")
+        require(
+            not any(ord(c) < 32 and c not in "\n\t" for text in got.texts for c in text), "control characters"
+        )
+        "\n".join([*got.names, *got.texts, *got.labels]).encode("utf-8", "surrogateescape")
+
+
 class Corrections(Door):
     name = "corrections"
     ways = Rows.ways
@@ -604,7 +627,7 @@ DOORS: dict[str, Door] = {
     door.name: door()
     for door in (
         Features, Lists, Graphs, EdgeTables, Models, SignedModels, OldModels, Settings, Predictions, Rows, Store,
-        EditedStore, LabelCsv, Corrections, Images,
+        EditedStore, LabelCsv, Texts, Corrections, Images,
     )
 }  # fmt: skip
 """Every door by name."""

@@ -31,6 +31,9 @@ TEMPLATE_WRITTEN = (
 @click.option("-o", "--output", type=PATH, help="Folder for the results.")
 @click.option("--labels", type=PATH, help="CSV with file and label (blank = unlabelled).")
 @click.option("--template", type=PATH, help="Write a CSV to fill in, most useful images first.")
+@click.option(
+    "--text", multiple=True, metavar="COLUMN", help="The column that holds the text; repeat to join several."
+)
 @click.option("--dry-run", is_flag=True, help="Only report what was found: classes, counts, ten rows.")
 @click.option("--reuse", type=PATH, help="Label with the model of an earlier run's folder.")
 @click.option("--extractor", metavar="NAME", help=f"See grande extract; A+B takes two. [default: {DEFAULT}]")
@@ -90,7 +93,8 @@ def command(
     """Label the folder IMAGES, of which some images have a label.
 
     Labels are the names of class folders (IMAGES/<class>/*.jpg; loose images are unlabelled) or come from a CSV.
-    IMAGES may also be a features file (.npz with 'features', 'files' and 'labels') of any other kind of data.
+    IMAGES may also be texts (.csv or .jsonl with --text COLUMN, or a folder of .txt files), or a features file of any other
+    kind of data (.npz with 'features', 'files' and 'labels').
     The output folder gets predictions.csv, report.html, problems.csv and a reusable model/.
     """
     if settings["paper"]:
@@ -99,6 +103,7 @@ def command(
     from grande_gnn import labelling
     from grande_gnn.images import find_images, summarize
     from grande_gnn.internal.files import check_output_file
+    from grande_gnn.texts import are_texts
 
     options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
     if review:
@@ -106,6 +111,15 @@ def command(
     if images.suffix.lower() == ".npz" and not images.is_dir():
         _label_samples(images, output, template, options, review or dry_run or reuse is not None)
         return
+    if are_texts(images):
+        _label_texts(images, output, template, options, reuse, dry_run)
+        if review and output is not None:
+            _open_page(output, options)
+        return
+    if options.text:
+        raise click.UsageError(
+            f"--text names a column of a .csv or .jsonl file: leave it out for images; got {images}"
+        )
     if dry_run:
         click.echo(summarize(find_images(images, options.labels)))
         return
@@ -123,9 +137,39 @@ def command(
             result = labelling.label_images(images, output, options, progress)
     report_result(result, output)
     if review:
-        from grande_gnn.cli.review import open_page
+        _open_page(output, options)
 
-        open_page(output, None, options)
+
+def _open_page(output: Path, options: LabelOptions) -> None:
+    from grande_gnn.cli.review import open_page
+
+    open_page(output, None, options)
+
+
+def _label_texts(
+    source: Path, output: Path | None, template: Path | None, options: LabelOptions, reuse: Path | None, dry_run: bool
+) -> None:  # fmt: skip
+    """Label texts."""
+    from grande_gnn.internal.files import check_output_file
+    from grande_gnn.labelling import text_labelling
+    from grande_gnn.texts import read_texts
+
+    if dry_run:
+        click.echo(read_texts(source, options.text, options.labels).summary())
+        return
+    with ProgressMessages() as progress:
+        if template is not None:
+            check_output_file(template, options.overwrite)
+            rows = text_labelling.suggest_for_texts(source, options, progress)
+            text_labelling.write_text_template(template, rows, overwrite=options.overwrite)
+            click.echo(TEMPLATE_WRITTEN.format(template))
+            return
+        output = _needed(output)
+        if reuse is not None:
+            result = text_labelling.reuse_for_texts(reuse, source, output, options, progress)
+        else:
+            result = text_labelling.label_texts(source, output, options, progress)
+    report_result(result, output)
 
 
 def _label_samples(

@@ -23,21 +23,24 @@ PATH = click.Path(path_type=Path)
 @click.option(
     "--extractor", metavar="NAME", help=f"For a new labelling; see grande extract. [default: {DEFAULT}]"
 )
+@click.option("--text", multiple=True, metavar="COLUMN", help="Column of the texts, if FOLDER is a table.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port of the page. [default: any free one]"
 )
 @click.option("--no-browser", is_flag=True, help="Only print the link.")
 def command(
-    folder: Path, output: Path | None, labels: Path | None, extractor: str | None, port: int, no_browser: bool
-) -> None:
+    folder: Path, output: Path | None, labels: Path | None, extractor: str | None, text: tuple[str, ...], port: int,
+    no_browser: bool,
+) -> None:  # fmt: skip
     """Correct the labels in FOLDER, which grande label wrote, in the browser.
 
-    With -o, FOLDER holds images, labelled or not, and the labelling is made if it does not exist yet. Every decision is
-    kept at once, in corrections.jsonl; Ctrl-C ends the review and writes the new predictions.csv, report.html and model/.
+    With -o, FOLDER holds images (or is a table of texts), labelled or not, and the labelling is made if it does not exist.
+    Every decision is kept at once, in corrections.jsonl; Ctrl-C ends the review and writes the new predictions.csv,
+    report.html and model/.
     """
     from grande_gnn.labelling import LabelOptions
 
-    options = LabelOptions(labels=labels, extractor=extractor)
+    options = LabelOptions(labels=labels, extractor=extractor, text=text)
     out, images = (folder, None) if output is None else (output, folder)
     open_page(out, images, options, port=port, open_browser=not no_browser)
 

@@ -14,6 +14,7 @@ import os
 import re
 import stat
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from grande_gnn.errors import InvalidInputError
 from grande_gnn.images.labels_csv import has_label_columns, read_label_csv
 from grande_gnn.images.problems import Problem
 
-__all__ = ["FolderFiles", "ImageSet", "find_images", "walk"]
+__all__ = ["FolderFiles", "ImageSet", "find_images", "find_samples", "has_image_suffix", "walk"]
 
 _UNLABELLED = frozenset({"unlabeled", "unlabelled", "_unlabeled", "_unlabelled"})
 _SPLITS = frozenset(
@@ -74,23 +75,40 @@ def find_images(folder: str | Path, labels: str | Path | None = None) -> ImageSe
     if not root.is_dir():
         kind = "is a file" if root.exists() else "does not exist"
         raise InvalidInputError(f"images must be in a folder; got {folder}, which {kind}")
+    return find_samples(
+        root, labels, lambda found: (found.images, found.others),
+        "images (JPEG, PNG, WebP, GIF, BMP, TIFF, HEIC, AVIF)", "an image",
+    )  # fmt: skip
+
+
+def find_samples(
+    root: Path,
+    labels: str | Path | None,
+    choose: Callable[[FolderFiles], tuple[list[str], list[str]]],
+    wanted: str,
+    one: str,
+) -> ImageSet:
+    """Find the files under ``root`` that ``choose`` takes, and their labels.
+
+    ``choose`` divides what was found into samples and others; ``wanted`` and ``one`` say what samples are called.
+    """
     found = walk(root)
-    if not found.images:
+    samples, others = choose(found)
+    if not samples:
         raise InvalidInputError(
-            f"{folder} has no images (JPEG, PNG, WebP, GIF, BMP, TIFF, HEIC, AVIF): is it the right folder? "
-            f"got {len(found.others)} other file(s)"
+            f"{root} has no {wanted}: is it the right folder? got {len(others)} other file(s)"
         )
-    table = Path(labels) if labels is not None else _labels_file(root, found.others)
+    table = Path(labels) if labels is not None else _labels_file(root, others)
     if table is not None:
         if not table.is_file():
             raise InvalidInputError(f"the labels file must be an existing file; got {table}")
-        names, problems = read_label_csv(table, root, found.images)
+        names, problems = read_label_csv(table, root, samples)
         notes = [f"Labels are read from {table}."]
     else:
-        names, notes = _folder_labels(found.images)
+        names, notes = _folder_labels(samples)
         problems = []
-    others = [Problem(file, "not an image") for file in found.others if table is None or root / file != table]
-    return ImageSet(root, found.images, names, [*found.problems, *others, *problems], notes)
+    rest = [Problem(file, f"not {one}") for file in others if table is None or root / file != table]
+    return ImageSet(root, samples, names, [*found.problems, *rest, *problems], notes)
 
 
 def _labels_file(root: Path, others: list[str]) -> Path | None:
@@ -178,13 +196,18 @@ def _sort_entry(
             (links if entry.is_symlink() else folders).append(path)
         elif not stat.S_ISREG(mode):  # opening a named pipe would wait forever
             found.problems.append(Problem(path, "not a regular file"))
-        elif _SUFFIX.fullmatch(os.path.splitext(entry.name)[1]) or _starts_like_image(entry.path):
+        elif has_image_suffix(entry.name) or _starts_like_image(entry.path):
             found.images.append(path)
         else:
             found.others.append(path)
     except OSError as error:
         kind = "broken link" if entry.is_symlink() else "cannot be opened"
         found.problems.append(Problem(path, f"{kind}: {error.strerror}"))
+
+
+def has_image_suffix(name: str) -> bool:
+    """Whether a file of this name is taken for an image without looking at it."""
+    return _SUFFIX.fullmatch(os.path.splitext(name)[1]) is not None
 
 
 def _starts_like_image(path: str) -> bool:

@@ -20,10 +20,10 @@ from grande_gnn.internal.table_file import (
     western,
 )
 
-__all__ = ["has_label_columns", "read_label_csv"]
+__all__ = ["LABEL_COLUMNS", "has_label_columns", "read_label_csv"]
 
 _FILE_COLUMNS = (r"(file|image|img|photo|picture)(file)?(name|path)?", r"path", r"(image|img)?id", r"name")
-_LABEL_COLUMNS = (r"(class)?labels?", r"class(name)?|category", r"target|species|annotation|tag|y")
+LABEL_COLUMNS = (r"(class)?labels?", r"class(name)?|category", r"target|species|annotation|tag|y")
 """Patterns of column names in lower case, without punctuation; earlier ones have priority."""
 
 
@@ -166,4 +166,4 @@ def _columns(header: list[str]) -> tuple[int, int] | None:
 
 
 def _named_columns(header: list[str]) -> tuple[int | None, int | None]:
-    return find_column(header, _FILE_COLUMNS), find_column(header, _LABEL_COLUMNS)
+    return find_column(header, _FILE_COLUMNS), find_column(header, LABEL_COLUMNS)

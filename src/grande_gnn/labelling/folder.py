@@ -6,6 +6,7 @@ problems.csv       files that could not be used
 report.html        everything on one page
 model/             the fitted classifier, for new images and corrections
 adapted.safetensors  the weights of the network, if it was adapted to the images
+texts.csv          the texts, where texts were labelled
 classes.json       the number of each class, once something was exported
 label-studio.json  and other exports, on request
 """
@@ -23,7 +24,7 @@ from typing import Any
 from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
 from grande_gnn.images import Problem, read_thumbnail, write_problems
-from grande_gnn.internal.csv_file import read_csv
+from grande_gnn.internal.csv_file import read_csv, write_csv
 from grande_gnn.internal.files import check_output, copy_whole, is_kept, is_unfinished, write_folder
 from grande_gnn.internal.swap import recover
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
@@ -85,12 +86,18 @@ def _write_model(labelling: Labelling, path: Path, folder: Path) -> None:
         labelling.classifier.save(path)
 
 
+def _write_texts(labelling: Labelling, path: Path, folder: Path) -> None:
+    if labelling.texts is not None:
+        write_csv(path, ["file", "text"], zip(labelling.files, labelling.texts, strict=True))
+
+
 ENTRIES: dict[str, Writer] = {
     "predictions.csv": _write_predictions,
     "settings.json": _write_settings,
     "problems.csv": _write_problems,
     "model": _write_model,
     "report.html": _write_report,
+    "texts.csv": _write_texts,
 }
 """Every result consists of these, the first marking it as complete. Together with the exports that are written now, or were
 by the run before, they are all that is ever replaced or deleted in the folder."""
@@ -208,8 +215,22 @@ def load_labelling(folder: Path) -> Labelling:
     return replace(
         table, **estimate, calibration=calibration, root=root, problems=problems, settings=settings, classifier=clf,
         adapted_weights=adapted_file(folder), neighbors=clf.neighbors_ if clf is not None and is_fitted else None,
+        texts=_read_texts(folder, table.files),
         thumbnails=None if root is None else _thumbnails([root / file for file in table.files]),
     )  # fmt: skip
+
+
+def _read_texts(folder: Path, files: list[str]) -> list[str] | None:
+    """The texts of a result; None if it is one of images or features."""
+    path = folder / "texts.csv"
+    if not path.is_file():
+        return None
+    rows = read_csv(path, ["file", "text"])
+    if [row["file"] for row in rows] != files:
+        raise FileFormatError(
+            f"{path} must have the rows of predictions.csv: label again; got {len(rows)} others"
+        )
+    return [row["text"] for row in rows]
 
 
 def _read_estimate(content: dict[str, Any]) -> dict[str, Any]:

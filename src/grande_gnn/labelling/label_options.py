@@ -38,7 +38,10 @@ class LabelOptions:
     labels: Place | None = None
     """CSV with the columns file and label; None: labels.csv among the images, else the names of the class folders."""
     extractor: str | None = None
-    """The network that turns images into features, or several joined with ``+``; None: the best that is installed."""
+    """The network that turns images into features, or several joined with ``+``; None: the best that is installed. For
+    texts: ``tfidf`` (None), or a model of sentence-transformers."""
+    text: Sequence[str] = ()
+    """The columns that hold the text, if texts are labelled; none: one that is called text, or alike."""
     weights: Place | None = None
     """File with the extractor's weights; None: those of its package."""
     adapt: str | AdaptOptions = "off"

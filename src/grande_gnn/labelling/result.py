@@ -109,6 +109,8 @@ class Labelling:
     """The fitted classifier."""
     neighbors: Neighbors | None = None
     """The neighbors of these images in their normalized features; None if the features are unknown."""
+    texts: list[str] | None = None
+    """The text of each sample, if texts were labelled."""
     thumbnails: Thumbnails | None = None
     """Pictures of images by row number, or None if there are none."""
     adapted_weights: Path | None = None
@@ -136,12 +138,17 @@ class Labelling:
                 marks[row].append(name)
         return [" ".join(names) for names in marks]
 
+    @property
+    def things(self) -> str:
+        """What the samples are called: texts or images."""
+        return "images" if self.texts is None else "texts"
+
     def summary(self) -> str:
         """The outcome in a few sentences, one per line."""
         new, clf = sum(not label for label in self.given), self.classifier
         n_classes = len(set(self.labels) if clf is None else clf.classes_)
         lines = [
-            f"{new} images labelled in {n_classes} classes{'' if clf is None else f' with {clf.committee_}'}."
+            f"{new} {self.things} labelled in {n_classes} classes{'' if clf is None else f' with {clf.committee_}'}."
         ]
         if self.accuracy is not None:
             e = self.accuracy
@@ -154,7 +161,7 @@ class Labelling:
             lines.append(self.note)
         n_flagged = sum(bool(flags) for flags in self.flags())
         if n_flagged:
-            lines.append(f"{n_flagged} images are flagged; see the report.")
+            lines.append(f"{n_flagged} {self.things} are flagged; see the report.")
         return "\n".join(lines)
 
     def save(

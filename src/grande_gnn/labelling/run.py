@@ -170,6 +170,10 @@ def reuse(
             "the earlier run labelled features, so it names no network that could extract those of images: use a run "
             f"on images; got {earlier}"
         )
+    if (Path(earlier) / "texts.csv").is_file():
+        raise InvalidInputError(
+            f"images are labelled with the model of images: name the result of a run on images; got {earlier}, one on texts"
+        )
     clf = GrandeClassifier.load(Path(earlier) / "model").set_params(device=options.device)
     options = replace(options, extractor=str(settings["extractor"]))
     parts = earlier_parts(settings, Path(earlier) / ADAPTED_FILE, options.weights)
@@ -227,7 +231,8 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
         labels[row_of[file]] = label.strip()
     coverage = None if labelling.sets_made is None else labelling.sets_made.coverage
     result = assess(clf.refit(labels), labels, labelling.files, coverage=coverage)
-    kept = {name: getattr(labelling, name) for name in ("root", "problems", "thumbnails", "adapted_weights")}
+    names = ("root", "problems", "texts", "thumbnails", "adapted_weights")
+    kept = {name: getattr(labelling, name) for name in names}
     return replace(result, **kept, settings=labelling.settings | _calibration(result))
 
 

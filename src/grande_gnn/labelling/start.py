@@ -16,6 +16,7 @@ from grande_gnn.labelling.folder import check_destination
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import Progress, extract_images
+from grande_gnn.labelling.text_labelling import with_text_features
 
 __all__ = ["start_labelling", "with_features"]
 
@@ -65,6 +66,8 @@ def with_features(
 
     Images that are new in the folder join it; images that are gone leave it.
     """
+    if labelling.texts is not None:
+        return with_text_features(labelling, options, progress)
     extractor = labelling.settings.get("extractor")
     if labelling.root is None or not isinstance(extractor, str):
         raise InvalidInputError(

@@ -45,7 +45,11 @@ def build_card(
     return {
         "number": int(page.number[row]),
         "file": labelling.files[row],
+        "text": page.excerpt(row),
         "lines": (lines or own_label)(labelling, row),
         "similar": list(zip(numbers, best, strict=True)),
+        "similar_texts": [
+            (n, label, page.excerpt(other, 90)) for n, label, other in zip(numbers, best, near, strict=True)
+        ],
         "similar_labels": Counter(label or "no label" for label in best).most_common(),
     }

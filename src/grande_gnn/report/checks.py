@@ -27,7 +27,7 @@ def check_labelling(labelling: Labelling) -> None:
     for suspicion in labelling.suspicions:
         if not 0 <= suspicion.row < n:
             raise InvalidInputError(f"a suspicion must name a row from 0 to {n - 1}; got {suspicion.row}")
-    for name in ("unfamiliar", "is_unfamiliar", "copy_of", "label_sets"):
+    for name in ("unfamiliar", "is_unfamiliar", "copy_of", "label_sets", "texts"):
         if (column := getattr(labelling, name)) is not None:
             _check_length(column, name, n)
     if labelling.neighbors is not None:

@@ -39,6 +39,19 @@ def short(text: str, length: int = 48) -> str:
     return f"{text[: length // 3]}…{text[-(length - length // 3 - 1) :]}"
 
 
+def beginning(text: str, length: int) -> str:
+    """The first characters of a text in one line, cut at a word if possible.
+
+    >>> beginning("A fox\\n jumps over", 9)
+    'A fox…'
+    """
+    line = " ".join(text[: 4 * length].split())
+    if len(line) <= length:
+        return line
+    cut = line[:length]
+    return (cut[: cut.rindex(" ")] if " " in cut[length // 2 :] else cut) + "…"
+
+
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """A sort key that reads runs of digits as numbers.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.report.cards import Line, build_card
-from grande_gnn.report.formats import natural_key
+from grande_gnn.report.formats import beginning, natural_key
 from grande_gnn.report.palette import class_colors
 from grande_gnn.report.templates import render_template
 
@@ -59,7 +59,26 @@ class Page:
     def title(self) -> str:
         """The heading of the page."""
         root = self.labelling.root
-        return "Labelled images" if root is None else f"Labels of {root.resolve().name}"
+        return f"Labelled {self.things}" if root is None else f"Labels of {root.resolve().name}"
+
+    @property
+    def things(self) -> str:
+        """What the samples are called: images or texts."""
+        return self.labelling.things
+
+    @property
+    def thing(self) -> str:
+        """What one sample is called."""
+        return self.things.removesuffix("s")
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are texts to show instead of thumbnails."""
+        return self.labelling.texts is not None
+
+    def excerpt(self, row: int, length: int = 280) -> str:
+        """The beginning of a text; ``""`` if there are none."""
+        return "" if self.labelling.texts is None else beginning(self.labelling.texts[row], length)
 
     @property
     def has_pictures(self) -> bool:

@@ -87,6 +87,7 @@ def _data(page: Page, sheets: Sheets) -> dict[str, object]:
         "files": [labelling.files[row] for row in page.shown],
         "label": [code[labelling.labels[row]] for row in page.shown],
         "given": [code[labelling.given[row]] for row in page.shown],
+        "texts": [page.excerpt(row, 400) for row in page.shown] if page.has_texts else [],
         "cell": sheets.cell,
         "columns": sheets.columns,
         "sheets": len(sheets.jpegs),

@@ -37,5 +37,5 @@ def full_fit(labelling: Labelling, labels: Mapping[str, str]) -> Labelling:
         options=options,
     )
     network = {name: labelling.settings.get(name) for name in ("extractor", "weights")}
-    kept = {name: getattr(labelling, name) for name in ("root", "problems", "thumbnails")}
+    kept = {name: getattr(labelling, name) for name in ("root", "problems", "texts", "thumbnails")}
     return replace(first, **kept, settings=first.settings | network)

@@ -20,6 +20,9 @@ __all__ = ["changes_of", "details_of", "map_of", "state_of"]
 SIMILAR = 8
 """Neighbors shown with an image."""
 
+EXCERPT = 600
+"""Characters of a text that are sent with its details."""
+
 MAX_MAP = 20_000
 """Images on the map; of more, a random sample is shown and the page says so."""
 
@@ -65,8 +68,9 @@ def state_of(session: Session, since: int = 0) -> dict[str, Any]:
             "changed": len(session.changes),
             "can_undo": state.last is not None,
             "is_written": session.written >= last,
-            "has_pictures": full.root is not None,
-            "exports": list(EXPORTS),
+            "has_pictures": full.root is not None or full.texts is not None,
+            "things": full.things,
+            "exports": [name for name, export in EXPORTS.items() if full.texts is None or export.for_texts],
         }  # fmt: skip
 
 
@@ -82,7 +86,7 @@ def details_of(session: Session, rows: list[int]) -> dict[str, Any]:
         provenance, when = state.provenance(file)
         near = lists[row, 1:].tolist() if lists is not None else []
         images.append({
-            "row": row, "file": _readable(file), "label": labels[row],
+            "row": row, "file": _readable(file), "text": _text(full, row), "label": labels[row],
             "confidence": round(float(answer.confidence[row]), 4), "runner_up": state.name(answer.runner_up[row]),
             "given": state.given.get(file, ""), "provenance": provenance, "when": when,
             "rejected": file in state.rejected, "skipped": file in state.skipped, "flags": flags[row],
@@ -97,6 +101,11 @@ def details_of(session: Session, rows: list[int]) -> dict[str, Any]:
 
 def _lists(full: Labelling) -> Any:
     return None if full.neighbors is None else full.neighbors.lists(SIMILAR + 1)
+
+
+def _text(full: Labelling, row: int) -> str:
+    """The beginning of a text, for readers of the page that see no pictures; ``""`` for an image."""
+    return "" if full.texts is None else _readable(full.texts[row][:EXCERPT])
 
 
 def _readable(file: str) -> str:

@@ -12,7 +12,9 @@ from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import Progress, label_images
 from grande_gnn.labelling.start import start_labelling, with_features
+from grande_gnn.labelling.text_labelling import label_texts, start_texts
 from grande_gnn.review.session import Session
+from grande_gnn.texts import are_texts, read_texts
 
 __all__ = ["open_session"]
 
@@ -42,7 +44,7 @@ def open_session(
             )
         return Session(folder, _made(folder, Path(images), options, progress))
     labelling = Labelling.load(folder)
-    if images is not None:
+    if images is not None and labelling.texts is None:
         labelling = _with_root(labelling, Path(images))
     if labelling.classifier is not None and not any(labelling.given):
         raise InvalidInputError(
@@ -61,6 +63,10 @@ def open_session(
 
 def _made(folder: Path, images: Path, options: LabelOptions, progress: Progress | None) -> Labelling:
     """A new labelling in ``folder``."""
+    if are_texts(images):
+        texts = read_texts(images, list(options.text), options.labels)
+        make = label_texts if len({label for label in texts.labels if label}) > 1 else start_texts
+        return make(texts, folder, options, progress)
     found = find_images(images, None if options.labels is None else Path(options.labels))
     if len(found.class_counts) > 1:
         return label_images(found, folder, options, progress)

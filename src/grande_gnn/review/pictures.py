@@ -1,4 +1,4 @@
-"""Pictures for the page: upright JPEG files made from the images, addressed by number."""
+"""Pictures for the page: upright JPEG files made from the images, or pictures of texts, addressed by number."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PIL import Image
 
 from grande_gnn.errors import FileFormatError
 from grande_gnn.images import read_image
+from grande_gnn.review.text_pictures import text_svg
 
 __all__ = ["SIZES", "Pictures"]
 
@@ -24,12 +25,22 @@ CACHE_BYTES = 192 * 2**20
 class Pictures:
     """Makes pictures of the images in ``files`` below ``root`` and keeps those made last."""
 
-    def __init__(self, root: Path | None, files: list[str]) -> None:
+    def __init__(self, root: Path | None, files: list[str], texts: list[str] | None = None) -> None:
         self.root = root
         self.files = files
+        self.texts = texts
         self._kept: OrderedDict[tuple[int, str], bytes] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
+
+    @property
+    def media_type(self) -> str:
+        """The type of its pictures."""
+        return "image/jpeg" if self.texts is None else "image/svg+xml"
+
+    def picture(self, row: int, kind: str) -> bytes:
+        """The picture of an image or a text; raises FileFormatError with the reason if the file cannot be read."""
+        return self.jpeg(row, kind) if self.texts is None else text_svg(self.texts[row], kind)
 
     def jpeg(self, row: int, kind: str) -> bytes:
         """The picture of an image; raises FileFormatError with the reason if the file cannot be read."""

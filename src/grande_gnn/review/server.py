@@ -48,7 +48,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 def build_app(session: Session, port: int, keys: Keys) -> Starlette:
     """The application that shows ``session`` at ``port`` of this machine."""
-    pictures = Pictures(session.full.root, session.files)
+    pictures = Pictures(session.full.root, session.files, session.full.texts)
     routes = [
         Route("/", _asset("index.html")),
         *(Route(f"/assets/{name}", _asset(name)) for name in _asset_names()),
@@ -96,10 +96,12 @@ def _picture(pictures: Pictures, kind: str) -> Answer:
         if row >= len(pictures.files):
             return PlainTextResponse("No such image.", 404)
         try:
-            data = await run_in_threadpool(pictures.jpeg, row, kind)
+            data = await run_in_threadpool(pictures.picture, row, kind)
         except FileFormatError as error:
             return PlainTextResponse(f"The image cannot be shown: {error}.", 404)
-        return Response(data, media_type="image/jpeg", headers={"cache-control": "private, max-age=600"})
+        return Response(
+            data, media_type=pictures.media_type, headers={"cache-control": "private, max-age=600"}
+        )
 
     return answer
 

@@ -7,7 +7,13 @@ from grande_gnn.labelling.exports.class_folders import (
     folder_name,
 )
 from grande_gnn.labelling.exports.coco import COCO
-from grande_gnn.labelling.exports.export import EXPORTS, Export, export_names, register_export
+from grande_gnn.labelling.exports.export import (
+    EXPORTS,
+    Export,
+    check_text_exports,
+    export_names,
+    register_export,
+)
 from grande_gnn.labelling.exports.fiftyone_folder import FIFTYONE
 from grande_gnn.labelling.exports.hugging_face import HUGGING_FACE
 from grande_gnn.labelling.exports.label_studio import LABEL_STUDIO, write_label_studio
@@ -17,6 +23,7 @@ __all__ = [
     "EXPORTS",
     "Export",
     "check_copies",
+    "check_text_exports",
     "copy_to_class_folders",
     "export_names",
     "folder_name",

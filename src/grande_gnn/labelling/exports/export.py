@@ -16,7 +16,7 @@ from grande_gnn.errors import InvalidInputError
 if TYPE_CHECKING:
     from grande_gnn.labelling.result import Labelling
 
-__all__ = ["EXPORTS", "Export", "export_names", "images_folder", "register_export"]
+__all__ = ["EXPORTS", "Export", "check_text_exports", "export_names", "images_folder", "register_export"]
 
 ClassIds = Mapping[str, int]
 """The number of each class (:mod:`~grande_gnn.labelling.exports.class_ids`)."""
@@ -33,6 +33,8 @@ class Export:
     entry: str
     about: str
     write: Callable[[Path, Labelling, ClassIds], None]
+    for_texts: bool = False
+    """Whether it can hold texts as well as images."""
 
 
 EXPORTS: dict[str, Export] = {}
@@ -51,6 +53,16 @@ def export_names(wanted: str | Sequence[str] | None) -> tuple[str, ...]:
 
     names = () if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)
     return tuple(dict.fromkeys(check_choice(name, EXPORTS, name="export") for name in names))
+
+
+def check_text_exports(names: Sequence[str]) -> None:
+    """Refuse formats that can only hold images."""
+    for name in names:
+        if not EXPORTS[name].for_texts:
+            fitting = ", ".join(other for other, export in EXPORTS.items() if export.for_texts)
+            raise InvalidInputError(
+                f"the format {name} is one for images: texts can be exported as {fitting}; got {name!r}"
+            )
 
 
 def images_folder(labelling: Labelling, what: str) -> Path:

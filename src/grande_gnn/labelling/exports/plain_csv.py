@@ -22,5 +22,7 @@ def _write(place: Path, labelling: Labelling, ids: ClassIds) -> None:
     )
 
 
-PLAIN_CSV = Export("csv", "grande-labels.csv", "A table of files, labels and class numbers.", _write)
+PLAIN_CSV = Export(
+    "csv", "grande-labels.csv", "A table of files, labels and class numbers.", _write, for_texts=True
+)
 """One CSV file."""

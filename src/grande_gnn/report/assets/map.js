@@ -1,6 +1,7 @@
 // The map: dots or pictures on a canvas, the image under the pointer, filters and legend.
 (() => {
-  const { n, root, $, isDark, cellOf, sheetUrl, thumb, make, percent, name, swatch, labelled, best } = grande;
+  const { n, root, $, isDark, cellOf, sheetUrl, thumb, excerpt, make, percent, name, swatch, labelled, best } = grande;
+  const hasTexts = grande.data.texts.length > 0;
   const canvas = $("canvas");
   if (!canvas) return;
   const data = { ...grande.data, ...JSON.parse($("map-data").textContent) };
@@ -179,7 +180,8 @@
       tip.hidden = i < 0;
       if (i >= 0) {
         const line = make("div", "", labelled(best(i)), " ", make("span", "number", data.given[i] >= 0 ? "given" : percent(data.confidence[i])));
-        tip.replaceChildren(...(data.sheets ? [thumb(i, "")] : []), line);
+        tip.classList.toggle("wide", hasTexts);
+        tip.replaceChildren(...(data.sheets ? [thumb(i, "")] : []), ...(hasTexts ? [excerpt(i, "")] : []), line);
       }
       refresh();
     }
@@ -192,7 +194,8 @@
     state.pinned = i;
     refresh();
     if (i < 0) {
-      inspector.replaceChildren(make("p", "quiet", "Click or tap an image on the map, or a thumbnail anywhere on this page, to see it here with the images most similar to it."));
+      inspector.replaceChildren(make("p", "quiet", hasTexts ? "Click or tap a text on the map, or a text anywhere on this page, to see it here with the texts most similar to it."
+        : "Click or tap an image on the map, or a thumbnail anywhere on this page, to see it here with the images most similar to it."));
       return;
     }
     const facts = make("dl", "");
@@ -207,8 +210,18 @@
     const flags = [[UNREACHED, "not reached by a label"], [FAR, "out of distribution"], [SUSPICIOUS, "suspicious label"]];
     const raised = flags.filter(([bit]) => data.flags[i] & bit).map(([, word]) => word);
     if (raised.length) fact("Flags", raised.join(", "));
-    fact("File", original(i));
-    inspector.replaceChildren(...(data.sheets ? [thumb(i, "main")] : []), facts);
+    fact(hasTexts ? "Name" : "File", original(i));
+    inspector.replaceChildren(...(data.sheets ? [thumb(i, "main")] : []), ...(hasTexts ? [excerpt(i, "main")] : []), facts);
+    if (data.near[i].length && hasTexts) {
+      const list = make("ul", "alike");
+      for (const j of data.near[i]) {
+        const item = make("li", "excerpt", ...(best(j) < 0 ? [] : [swatch(best(j)), " "]), data.texts[j].slice(0, 90));
+        item.dataset.i = j;
+        item.dir = "auto";
+        list.append(item);
+      }
+      inspector.append(make("p", "quiet", "Most similar"), list);
+    }
     if (data.near[i].length && data.sheets) {
       const strip = make("div", "strip");
       for (const j of data.near[i]) {
@@ -333,7 +346,7 @@
 
   // Any thumbnail leads to its place on the map; the browser's Back returns to the list.
   document.addEventListener("click", (event) => {
-    const picture = event.target.closest?.(".thumb");
+    const picture = event.target.closest?.(".thumb, .excerpt[data-i]");
     if (!picture) return;
     const i = Number(picture.dataset.i);
     pin(i);

@@ -81,6 +81,12 @@ const grande = (() => {
     paintThumb(element);
     return element;
   };
+  const excerpt = (i, className) => {
+    const element = make("blockquote", "excerpt " + className, data.texts[i]);
+    element.dataset.i = i;
+    element.dir = "auto";
+    return element;
+  };
   const best = (i) => (data.given[i] >= 0 ? data.given[i] : data.label[i]);
 
   // ---- Long lists start short; tables are sorted by clicking on a heading ----
@@ -118,5 +124,5 @@ const grande = (() => {
   darkQuery.addEventListener("change", () => setTheme());
   setTheme(remembered());
 
-  return { data, n, root, $, isDark, cellOf, sheetUrl, thumb, make, percent, name, swatch, labelled, best };
+  return { data, n, root, $, isDark, cellOf, sheetUrl, thumb, excerpt, make, percent, name, swatch, labelled, best };
 })();

@@ -80,7 +80,8 @@ export class Gallery {
     found.text.replaceChildren(
       make("span", {}, make("span", { class: "swatch", color: color(image.label) }), ...before, name(image.rejected ? "none" : image.label || "no label")),
       make("span", { class: "quiet" }, sure));
-    found.tile.title = image.file;
+    found.tile.title = image.text || image.file;
+    if (image.text) found.tile.querySelector("img").alt = image.text;
   }
 
   pick(place, range) {

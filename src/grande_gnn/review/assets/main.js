@@ -57,12 +57,12 @@ function drawClasses() {
   const n = store.selected.size;
   $("selection").hidden = !n;
   document.body.classList.toggle("selecting", n > 0);
-  $("selection").textContent = n === 1 ? "1 image is selected; Escape clears." : `${n} images are selected; Escape clears.`;
+  $("selection").textContent = n === 1 ? "1 is selected; Escape clears." : `${n} are selected; Escape clears.`;
 }
 
 function drawFacts() {
   const { state } = store;
-  const parts = [make("span", {}, make("b", {}, state.n_given.toLocaleString("en")), ` of ${state.n.toLocaleString("en")} images labelled by people`)];
+  const parts = [make("span", {}, make("b", {}, state.n_given.toLocaleString("en")), ` of ${state.n.toLocaleString("en")} ${state.things} labelled by people`)];
   if (state.accuracy) {
     const [value, low, high] = state.accuracy;
     parts.push(make("span", { id: "accuracy" }, "Expected accuracy of the others ", make("b", {}, percent(value)), ` (${percent(low)} to ${percent(high)})`));

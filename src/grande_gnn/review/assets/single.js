@@ -95,6 +95,7 @@ export class Single {
     if (image.skipped) parts.push(make("span", { class: "quiet" }, "skipped"));
     parts.push(make("span", { class: "place" }, `${this.at + 1} of ${this.rows.length}`));
     parts.push(make("span", { class: "file" }, name(image.file)));
+    if (image.text) this.picture(image.row).alt = image.text;
     caption.replaceChildren(...parts);
     this.neighbors(image);
     this.onShow?.(image);

@@ -1,0 +1,191 @@
+"""Texts from the file to the folder: labelled, reused, suggested, started without labels."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grande_gnn.errors import FileFormatError, InvalidInputError
+from grande_gnn.labelling import Labelling, LabelOptions, label_features
+from grande_gnn.labelling.text_labelling import (
+    label_texts,
+    reuse_for_texts,
+    start_texts,
+    suggest_for_texts,
+    text_features,
+    with_text_features,
+    write_text_template,
+)
+from grande_gnn.texts import TEXT_EXTRACTORS, load_text_extractor
+
+FIXED = LabelOptions(model="sgc", graph="knn", n_neighbors=8, normalize="center-l2", sigma=0.2, device="cpu")
+SUBJECTS = {"animals": ("fox", "dog", "cat", "owl"), "tools": ("hammer", "saw", "drill", "nail")}
+
+
+def sentences(n, seed=0):
+    """n texts of two subjects in turn."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for i in range(n):
+        label = list(SUBJECTS)[i % 2]
+        words = [*rng.choice(SUBJECTS[label], 3), *rng.choice(["the", "a", "with", "and"], 2)]
+        texts.append(" ".join(map(str, words)))
+        labels.append(label)
+    return texts, labels
+
+
+@pytest.fixture
+def table(tmp_path):
+    texts, labels = sentences(60)
+    path = tmp_path / "texts.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "label"])
+        writer.writerows(
+            (f"t{i}", t, c if i < 8 else "") for i, (t, c) in enumerate(zip(texts, labels, strict=True))
+        )
+    return path, texts, labels
+
+
+@pytest.fixture
+def letters(monkeypatch):
+    """An extractor that does not learn: counts of letters; remembers what it was asked."""
+    asked = []
+
+    class Letters:
+        identity, learns = "letters-1", False
+
+        def features(self, texts, new=(), progress=None):
+            asked.extend(texts)
+            return np.array([[t.count(c) for c in "abcdeimoswx"] for t in texts], dtype=np.float32)
+
+    monkeypatch.setitem(TEXT_EXTRACTORS, "letters", lambda name: Letters())
+    return asked
+
+
+def test_texts_are_labelled_as_their_features_are(table, tmp_path):
+    path, texts, labels = table
+    result = label_texts(path, tmp_path / "out", FIXED)
+    given = [label if i < 8 else "" for i, label in enumerate(labels)]
+    same = label_features(load_text_extractor().features(texts), given, options=FIXED)
+    assert result.labels == same.labels == labels
+    np.testing.assert_array_equal(result.confidence, same.confidence)
+    assert "52 texts labelled in 2 classes" in result.summary()
+    again = Labelling.load(tmp_path / "out")
+    assert (again.texts, again.files) == (texts, [f"t{i}" for i in range(60)])
+    assert again.settings["extractor"] == "tfidf"
+    assert again.corrected({"t9": "animals"}).texts == texts
+
+
+def test_new_texts_are_labelled_with_the_earlier_model(table, tmp_path):
+    path, _, _ = table
+    label_texts(path, tmp_path / "out", FIXED)
+    texts, labels = sentences(20, seed=5)
+    new = tmp_path / "new.jsonl"
+    new.write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    result = reuse_for_texts(tmp_path / "out", new, tmp_path / "more", FIXED)
+    assert result.labels == labels
+    assert Labelling.load(tmp_path / "more").texts == texts
+
+
+def test_a_model_of_other_texts_or_of_features_is_refused(table, tmp_path):
+    path, _, _ = table
+    label_texts(path, tmp_path / "out", FIXED)
+    label_features(np.eye(4), ["a", "b", "", ""], out=tmp_path / "plain", options=FIXED)
+    with pytest.raises(InvalidInputError, match="name the result of an earlier run on texts"):
+        reuse_for_texts(tmp_path / "plain", path, None, FIXED)
+    stored = tmp_path / "out" / "texts.csv"
+    stored.write_text(stored.read_text().replace("fox", "hammer"))
+    with pytest.raises(FileFormatError, match="are not what they were"):
+        reuse_for_texts(tmp_path / "out", path, None, FIXED)
+    stored.write_text("file,text\n")
+    with pytest.raises(FileFormatError, match=r"must have the rows of predictions\.csv"):
+        Labelling.load(tmp_path / "out")
+
+
+def test_a_template_has_the_texts_and_can_be_used(table, tmp_path):
+    path, texts, labels = table
+    rows = suggest_for_texts(path, FIXED)
+    assert [label for _, label, _ in rows] == [""] * 52 + labels[:8]
+    assert {name: text for name, _, text in rows} == {f"t{i}": text for i, text in enumerate(texts)}
+    filled = [(n, labels[int(n[1:])] if i < 8 else "", text) for i, (n, _, text) in enumerate(rows)]
+    write_text_template(tmp_path / "labels.csv", filled)
+    result = label_texts(path, None, replace(FIXED, labels=tmp_path / "labels.csv"))
+    assert sum(map(bool, result.given)) == 8
+
+
+def test_without_labels_the_template_is_named_and_a_review_can_start(table, tmp_path):
+    _, texts, _ = table
+    bare = tmp_path / "bare.csv"
+    bare.write_text("text\n" + "\n".join(texts))
+    with pytest.raises(
+        InvalidInputError, match=r"none of the 60 texts is labelled: `grande label .*bare\.csv --template"
+    ):
+        label_texts(bare, None, FIXED)
+    start_texts(bare, tmp_path / "out", FIXED)
+    loaded = Labelling.load(tmp_path / "out")
+    assert (loaded.classifier, loaded.neighbors, loaded.texts) == (None, None, texts)
+    again = with_text_features(loaded, FIXED)
+    np.testing.assert_array_equal(again.neighbors.features, load_text_extractor().features(texts))
+
+
+def test_features_are_kept_in_the_store_and_a_stopped_run_goes_on(letters, tmp_path):
+    options, extractor = replace(FIXED, store=tmp_path / "store"), load_text_extractor("letters")
+    texts = [*sentences(10)[0], "same", "same"]
+    first = text_features(texts[:6], extractor, options)
+    assert letters == list(dict.fromkeys(texts[:6]))
+    letters.clear()
+    steps = []
+    second = text_features(texts, extractor, options, steps.append)
+    assert set(letters) == set(texts[6:]) - set(texts[:6])
+    np.testing.assert_array_equal(second[:6], first)
+    np.testing.assert_array_equal(second[-1], second[-2])
+    assert steps[-1].message.startswith("12 texts have features")
+    letters.clear()
+    text_features(texts, extractor, options)
+    assert letters == []
+
+
+def test_an_extractor_that_does_not_learn_is_reused(letters, table, tmp_path):
+    path, _, labels = table
+    options = replace(FIXED, extractor="letters", store=tmp_path / "store")
+    label_texts(path, tmp_path / "out", options)
+    letters.clear()
+    result = reuse_for_texts(tmp_path / "out", path, None, options)
+    assert letters == []  # all from the store
+    assert np.mean(np.array(result.labels) == labels) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"copy_to": "copies"}, "not copied into class folders"),
+        ({"adapt": "full"}, "only networks of images are adapted"),
+        ({"weights": "w.pth"}, "named with its weights"),
+        ({"export": "coco"}, "coco is one for images: texts can be exported as csv, label-studio"),
+        ({"text": ("body",)}, "one of id, text, label; got body"),
+    ],
+)
+def test_what_texts_do_not_have_is_refused_before_the_work(table, tmp_path, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        label_texts(table[0], tmp_path / "out", replace(FIXED, **options))
+    assert not (tmp_path / "out").exists()
+
+
+def test_exports_hold_the_texts(table, tmp_path):
+    path, texts, labels = table
+    label_texts(path, tmp_path / "out", replace(FIXED, export=("csv", "label-studio")))
+    tasks = json.loads((tmp_path / "out" / "label-studio.json").read_text())
+    assert [task["data"]["text"] for task in tasks] == texts
+    assert tasks[20]["predictions"][0]["result"][0] == {
+        "from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [labels[20]]},
+    }  # fmt: skip
+    assert (tmp_path / "out" / "grande-labels.csv").is_file()
+
+
+def test_results_never_replace_the_texts(table, tmp_path):
+    path, _, _ = table
+    with pytest.raises(InvalidInputError, match="would replace what --texts names"):
+        label_texts(path, tmp_path, FIXED)

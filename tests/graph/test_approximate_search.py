@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grande_gnn.graph import approximate_search as module
-from grande_gnn.graph.approximate_search import Recall, approximate_lists
+from grande_gnn.graph.approximate_search import Recall, approximate_lists, recall_of
 from grande_gnn.graph.exact_search import exact_lists
 
 CPU = torch.device("cpu")
@@ -112,3 +112,11 @@ def test_a_recall_prints_its_interval():
     assert str(Recall(0.9512, 0.94, 0.96, 1000)) == (
         "0.951 (95 % interval 0.940 to 0.960, from 1000 random rows)"
     )
+
+
+def test_the_recall_of_lists_made_elsewhere(small_groups):
+    assert recall_of(X, TRUTH, CPU).value == 1
+    lists, own = approximate_lists(X, 20, CPU, enough=0.5)
+    assert recall_of(X, lists, CPU).value == pytest.approx(own.value, abs=0.02)
+    strangers = np.hstack([TRUTH[:, :1], TRUTH[::-1, 1:]])
+    assert recall_of(X, strangers, CPU).value < 0.05

@@ -121,7 +121,8 @@ def test_says_what_is_wrong(arguments, words):
 
 def test_refuses_an_unknown_method():
     with pytest.raises(
-        InvalidInputError, match="method must be one of auto, exact, approximate, balltree; got 'annoy'"
+        InvalidInputError,
+        match="method must be one of auto, exact, approximate, faiss, balltree; got 'annoy'",
     ):
         ranked_lists(_normal(), method="annoy")
 

@@ -80,7 +80,7 @@ def test_known_lists_are_used_and_not_searched_again(searches):
     [
         (
             lambda: Neighbors(X, backend="annoy"),
-            "backend must be one of auto, exact, approximate, balltree; got 'annoy'",
+            "backend must be one of auto, exact, approximate, faiss, balltree; got 'annoy'",
         ),
         (lambda: Neighbors(X).lists(0), "k must be an integer of at least 1; got 0"),
         (lambda: Neighbors.from_lists(X, np.zeros((3, 2), int)), "40 samples; got 3 rows"),

@@ -283,3 +283,19 @@ def test_a_correction_of_an_unknown_file_is_refused(groups):
         InvalidInputError, match=r"must name files of the labelling, such as '0'; got 'z\.jpg'$"
     ):
         result.corrected({"0": "cat", "z.jpg": "cat"})
+
+
+def test_the_recall_of_an_approximate_search_is_among_the_settings_and_in_the_report(
+    groups, tmp_path, monkeypatch
+):
+    X, _, given = groups()
+    exact = label_features(X, given, options=FIXED)
+    assert "neighbor_recall" not in exact.settings
+    monkeypatch.setitem(BACKENDS, "auto", BACKENDS["approximate"])
+    result = label_features(X, given, options=FIXED, out=tmp_path / "out")
+    assert result.settings["neighbor_recall"] == str(result.neighbors.recall)
+    assert result.labels == exact.labels
+    assert "from " + str(len(X)) + " random rows" in (tmp_path / "out" / "report.html").read_text(
+        encoding="utf-8"
+    )
+    assert Labelling.load(tmp_path / "out").settings["neighbor_recall"] == result.settings["neighbor_recall"]

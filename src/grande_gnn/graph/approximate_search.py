@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from grande_gnn.graph.exact_search import centered_rows, rounding_unit, settle_near_ties, squared_norms
 from grande_gnn.internal.device import float32_products
 
-__all__ = ["Recall", "approximate_lists"]
+__all__ = ["ENOUGH", "Recall", "approximate_lists", "recall_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +99,55 @@ def approximate_lists(
         return search.lists(), recall
 
 
+def recall_of(
+    X: NDArray[np.float32], lists: NDArray[np.integer], device: torch.device, *, seed: int = 0
+) -> Recall:
+    """The recall of lists that somebody else made, each sample first in its own."""
+    with float32_products("ieee", device):
+        rows = centered_rows(torch.from_numpy(X).to(device))
+        squares = squared_norms(rows)
+        chosen = (
+            torch.randperm(len(X), generator=torch.Generator().manual_seed(seed))[:N_CHECKED].sort().values
+        )
+        check = _Check(rows, squares, lists.shape[1], chosen.to(device))
+        entries = torch.from_numpy(lists[chosen.numpy()].astype(np.int64)).to(device)
+        inner = (rows[check.rows, None] * rows[entries]).sum(2)
+        return check.of_values(squares[entries] - 2 * inner + squares[check.rows, None])
+
+
+class _Check:
+    """Random rows whose exact lists are searched, to see how much of them others find."""
+
+    def __init__(
+        self, features: torch.Tensor, squares: torch.Tensor, length: int, rows: torch.Tensor
+    ) -> None:
+        self.rows, self.length = rows, length
+        nearest = torch.empty(len(rows), 0, device=features.device)
+        for others in torch.arange(len(features), device=features.device).split(2**15):
+            part = _products(features, squares, rows, others)
+            part[rows[:, None] == others] = -math.inf
+            part = torch.cat([nearest, part], dim=1)
+            nearest = part.topk(min(length, part.shape[1]), largest=False, sorted=False).values
+        tolerance = rounding_unit(features.shape[1]) * 4 * squares[rows]
+        self.farthest = nearest.amax(1) + squares[rows] + tolerance
+
+    def of_values(self, values: torch.Tensor) -> Recall:
+        """The share of entries, without the sample itself, that are as near as the exact ones; squared distances."""
+        if self.length == 1:
+            return Recall(1.0, 1.0, 1.0, len(self.rows))
+        shares = (values[:, 1:] <= self.farthest[:, None]).double().mean(1).cpu().numpy()
+        value, half = float(shares.mean()), 1.96 * float(shares.std()) / math.sqrt(len(shares))
+        return Recall(value, max(0.0, value - half), min(1.0, value + half), len(shares))
+
+
+def _products(
+    rows: torch.Tensor, squares: torch.Tensor, group: torch.Tensor, others: torch.Tensor
+) -> torch.Tensor:
+    """‖y‖² − 2x·y, which orders the others y of each x by distance."""
+    columns = rows.index_select(0, others)
+    return torch.addmm(squares[others], rows.index_select(0, group), columns.T, alpha=-2.0)
+
+
 class _Search:
     """The nearest known samples of every sample, improved group by group."""
 
@@ -113,7 +162,7 @@ class _Search:
         self.values = torch.full((n, length), math.inf, device=self.device)
         self.values[:, 0] = -math.inf  # the sample itself comes first
         self._place = torch.full((n,), -1, dtype=torch.int64, device=self.device)
-        self._prepare_check()
+        self._check = _Check(self.rows, self.squares, length, self._some(n, min(N_CHECKED, n)).sort().values)
 
     def partition(self) -> None:
         """Compare all pairs inside the groups of a new overlapping partition."""
@@ -157,9 +206,7 @@ class _Search:
         return torch.randperm(n, generator=self.random)[:count].to(self.device)
 
     def _products(self, group: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        """‖y‖² − 2x·y, which orders the others y of each x by distance."""
-        columns = self.rows.index_select(0, others)
-        return torch.addmm(self.squares[others], self.rows.index_select(0, group), columns.T, alpha=-2.0)
+        return _products(self.rows, self.squares, group, others)
 
     def _compare(self, group: torch.Tensor, others: torch.Tensor) -> None:
         """Measure each sample of a group against the others, and keep the nearest of old and new."""
@@ -179,27 +226,9 @@ class _Search:
         self.values[group] = nearest
         self.found[group] = entries.gather(1, order)
 
-    def _prepare_check(self) -> None:
-        """Find how far the last entry of some random rows' exact lists is."""
-        n = len(self.rows)
-        self._checked = self._some(n, min(N_CHECKED, n)).sort().values
-        nearest = torch.empty(len(self._checked), 0, device=self.device)
-        for others in torch.arange(n, device=self.device).split(2**15):
-            part = self._products(self._checked, others)
-            part[self._checked[:, None] == others] = -math.inf
-            part = torch.cat([nearest, part], dim=1)
-            nearest = part.topk(min(self.length, part.shape[1]), largest=False, sorted=False).values
-        self._farthest = nearest.amax(1) + self.squares[self._checked]
-
     def recall(self) -> Recall:
-        """The share of entries, without the sample itself, that are as near as the exact ones."""
-        if self.length == 1:
-            return Recall(1.0, 1.0, 1.0, len(self._checked))
-        tolerance = rounding_unit(self.rows.shape[1]) * 4 * self.squares[self._checked]
-        right = self.values[self._checked, 1:] <= (self._farthest + tolerance)[:, None]
-        shares = right.double().mean(1).cpu().numpy()
-        value, half = float(shares.mean()), 1.96 * float(shares.std()) / math.sqrt(len(shares))
-        return Recall(value, max(0.0, value - half), min(1.0, value + half), len(shares))
+        """How many of the true entries the lists have by now."""
+        return self._check.of_values(self.values[self._check.rows])
 
     def lists(self) -> NDArray[np.int32]:
         """The lists in canonical order: near-ties of the float32 products are measured again in float64."""

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from grande_gnn.graph.approximate_search import Recall, approximate_lists
 from grande_gnn.graph.balltree_search import balltree_lists
 from grande_gnn.graph.exact_search import exact_lists, exact_seconds, nearest_to_new, pair_distances
+from grande_gnn.graph.faiss_search import faiss_lists
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_lists
 
@@ -53,6 +54,7 @@ BACKENDS: dict[str, SearchBackend] = {
     "auto": _auto,
     "exact": exact_lists,
     "approximate": approximate_lists,
+    "faiss": faiss_lists,
     "balltree": lambda X, length, device: balltree_lists(X, length),
 }
 """How neighbors are searched, by name."""
@@ -64,7 +66,8 @@ class Neighbors:
     Parameters
     ----------
     features : array of shape (n_samples, n_features), normalized as the graph needs them.
-    backend : a name of :data:`BACKENDS`: ``"auto"``, ``"exact"``, ``"approximate"``, or ``"balltree"``.
+    backend : a name of :data:`BACKENDS`: ``"auto"``, ``"exact"``, ``"approximate"``, ``"faiss"`` (extra
+        ``faiss``) or ``"balltree"``.
     device : where the search runs: ``"auto"``, ``"cpu"`` or ``"cuda"``.
 
     Examples

@@ -322,6 +322,7 @@ def _settings(
         "n_neighbors": clf.choice_.n_neighbors, "normalize": clf.choice_.normalize, "sigma": clf.choice_.sigma,
         "members": clf.committee_.described(), "seed": options.seed, **_calibration(result),
         **{name: file for name, file in files.items() if getattr(options, name) is not None},
+        **({} if clf.neighbors_.recall is None else {"neighbor_recall": str(clf.neighbors_.recall)}),
     }  # fmt: skip
 
 

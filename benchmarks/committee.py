@@ -149,7 +149,7 @@ def summary(rows: list[dict]) -> None:
         if not draws:
             continue
         means = {system: np.mean([found[d] for d in draws]) for system, found in systems.items()}
-        singles = {system: value for system, value in means.items() if system in SINGLES}
+        singles = {s: value for s, value in means.items() if s not in (COMMITTEE, LOGISTIC, OLD)}
         best = max(singles, key=lambda system: singles[system])
         line = {"set": name, "case": case, "draws": len(draws), COMMITTEE: means[COMMITTEE], "best single": best,
                 "minus best": means[COMMITTEE] - singles[best]}  # fmt: skip

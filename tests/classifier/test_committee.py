@@ -109,7 +109,7 @@ def test_choosing_gives_the_first_member_and_its_held_out_answers(three_blobs, p
     selection = choose(preparation, codes, Choice("auto", 9, "l2", 0.3))
     assert selection.choice == Choice("dgcg", 9, "l2", 0.3)
     assert selection.held_out.rows.tolist() == list(range(30))
-    assert "a committee of 3 graphs (dgcg 9, reciprocal 9, knn 9)" in selection.note
+    assert "a committee of 3 graphs (dgcg 9, knn 9, reciprocal 9)" in selection.note
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_automatic_settings_are_a_committee_with_halves(three_blobs):
     assert (clf.predict(X) == clf.transduction_).all()
     np.testing.assert_array_equal(clf.reached_, clf.committee_.reached)
     np.testing.assert_array_equal(clf.degree_, clf.committee_.members[0].degree)
-    assert "a committee of 5 graphs (dgcg 30, reciprocal 30" in str(clf.committee_)
+    assert "a committee of 5 graphs (dgcg 30, knn 15" in str(clf.committee_)
     again = clf.train_halves(codes)
     np.testing.assert_allclose(again.probabilities[0], clf.halves_.probabilities[0], atol=1e-5)
 

@@ -1,5 +1,7 @@
 """Two halves of the labels: disjoint, even in every class, and each blind to what the other was given."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -66,9 +68,26 @@ def test_the_split_depends_on_nothing_but_the_labels():
         np.testing.assert_array_equal(a, b)
 
 
-def test_labels_in_series_are_mixed():
+def test_labels_side_by_side_stay_together():
+    codes = np.repeat([0, -1, 1, -1, 0, 1, 0, 1], [3, 1, 4, 2, 3, 4, 2, 8])
+    one, other = split_halves(codes)
+    ends = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1, [len(codes)]])
+    cut = [a for a, b in pairwise(ends) if codes[a] >= 0 and one[a:b].any() and other[a:b].any()]
+    assert len(cut) <= 1  # of class 0 one series may have to be cut, of class 1 none
+    assert [int(np.sum(codes[one] == c)) for c in (0, 1)] == [4, 8]
+
+
+def test_one_long_series_is_cut_in_two():
     one, _ = split_halves(np.zeros(40, dtype=np.int64))
-    changes = np.count_nonzero(np.diff(one.astype(int)))
+    assert one.sum() == 20
+    assert np.count_nonzero(np.diff(one.astype(int))) == 1
+
+
+def test_labels_apart_from_each_other_are_mixed():
+    codes = np.full(80, -1)
+    codes[::2] = 0
+    one, _ = split_halves(codes)
+    changes = np.count_nonzero(np.diff(one[::2].astype(int)))
     assert 8 < changes < 36  # neither two blocks nor strictly alternating
 
 

@@ -130,7 +130,7 @@ def test_a_wrong_label_is_as_likely_as_the_formula_says():
     share = WRONG[7]
     curve = Correctness(np.array([-1.0]), np.array([0.5]), np.array([1.0]), np.eye(1, 13, 7))
     q = expit(-1 + 0.5 * log_odds(np.array([0.9])))
-    by_prediction = 0.95 * 0.2 + 0.05 / 9
+    by_prediction = 0.8 * 0.2 + 0.2 / 9
     by_label = 0.2 * by_prediction + 0.8 / 9
     expected = share * by_label / (share * by_label + (1 - share) * (1 - q) * by_prediction)
     np.testing.assert_allclose(curve.wrong_label(np.array([0.9]), np.array([0.2]), 10), expected)

@@ -49,10 +49,24 @@ def test_half_of_a_difference_from_held_out_labels_is_doubted_to_both_sides():
     assert (low, high) == (pytest.approx(0.8 - 0.095, abs=3e-3), pytest.approx(0.8 + 0.095, abs=3e-3))
 
 
-def test_the_gain_lies_between_nothing_and_the_disagreement():
+def test_labels_that_are_no_random_sample_may_differ_twice_as_much():
+    value, low, high = ends(held_out=1.0, is_random_sample=False)
+    assert value == pytest.approx(0.8 - 0.05, abs=5e-3)
+    assert (low, high) == (pytest.approx(0.8 - 0.1925, abs=6e-3), pytest.approx(0.8 + 0.0925, abs=6e-3))
+
+
+def test_other_confidences_are_right_as_often():
+    value, low, high = ends(instead=np.full(100, 0.4))
+    other = float(PLAIN.curve.weights @ PLAIN.curve.accuracies(np.full(100, 0.4)))
+    assert value == pytest.approx((0.8 + other) / 2, abs=0.01)
+    assert low == pytest.approx(other, abs=0.01)
+    assert high == pytest.approx(0.8, abs=0.01)
+
+
+def test_the_gain_lies_between_nothing_and_the_right_share_of_the_disagreement():
     value, low, high = ends(disagreement=0.1)
-    assert value == pytest.approx(0.85, abs=3e-3)
-    assert (low, high) == (pytest.approx(0.8025, abs=4e-3), pytest.approx(0.8975, abs=4e-3))
+    assert value == pytest.approx(0.8 + 0.04, abs=3e-3)
+    assert (low, high) == (pytest.approx(0.802, abs=4e-3), pytest.approx(0.878, abs=4e-3))
 
 
 def test_unseen_classes_are_believed_between_nothing_and_twice():
@@ -71,7 +85,7 @@ def test_the_spread_names_the_sources():
     uniform = 1 / np.sqrt(12)
     assert spread["labels"] < 1e-12
     assert spread["shift"] == pytest.approx(0.2 * uniform, rel=0.05)
-    assert spread["gain"] == pytest.approx(0.3 * uniform, rel=0.05)
+    assert spread["gain"] == pytest.approx(0.3 * 0.8 * uniform, rel=0.05)
     assert spread["unseen"] == pytest.approx(0.2 * 0.8 * uniform, rel=0.05)
 
 

@@ -34,6 +34,15 @@ def test_a_half_is_asked_about_unlabelled_samples_whose_class_it_knows():
     assert unlabelled.disagreement == pytest.approx(1 / 3)
 
 
+def test_with_one_label_of_each_class_the_training_on_all_labels_may_be_right_as_well():
+    codes = np.array([0, 1, 2, -1, -1, -1, -1])
+    first = np.array([True, False, True, False, False, False, False])
+    views = view_halves(Halves(codes, (first, (codes >= 0) & ~first), (P1, P2)), FULL)
+    assert not views.answerable.any()
+    np.testing.assert_allclose(views.unlabelled.instead, FULL[3:].max(axis=1))
+    assert view_halves(HALVES, FULL).unlabelled.instead is None
+
+
 def test_labels_that_cannot_be_answered_and_copies_count_less():
     views, copies = view_halves(HALVES, FULL), np.arange(7)
     features = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)

@@ -2,7 +2,8 @@
 
 The labels of each class are divided between the halves as evenly as they can be. A class with one label is known to one
 half only; the other half never predicts it. Samples of one group (copies of one image) are always in the same half, so
-that no half has seen a copy of what it is asked about.
+that no half has seen a copy of what it is asked about. Labels side by side in file order stay together too, since
+neighbors in a folder are often pictures of one thing; a series is cut only where a half has enough of its class.
 """
 
 from __future__ import annotations
@@ -105,21 +106,30 @@ def split_halves(codes: NDArray[np.int64], groups: NDArray[np.int64] | None = No
     >>> np.bincount(np.array([0, 0, 1, 1, 1])[first[:5]]).tolist(), int(second.sum())
     ([1, 2], 2)
     """
-    labelled = np.flatnonzero(codes >= 0)
     groups = np.arange(len(codes)) if groups is None else groups
     in_second = np.zeros(len(codes), dtype=bool)
     decided: dict[int, bool] = {}
     sizes = np.zeros((2, codes.max() + 1))
-    mixed = np.random.default_rng(0).permutation(labelled)  # people often label side by side
-    for row in mixed[np.argsort(codes[mixed], kind="stable")]:
-        group, code = int(groups[row]), codes[row]
-        if group not in decided:
-            balance = sizes[0, code] - sizes[1, code] or sizes[0].sum() - sizes[1].sum()
-            decided[group] = bool(balance > 0)
-        in_second[row] = decided[group]
-        sizes[int(decided[group]), code] += 1
     known = codes >= 0
+    half_of_class = -(-np.bincount(codes[known]) // 2)
+    series = _series(codes)
+    mixed = [series[i] for i in np.random.default_rng(0).permutation(len(series))]
+    for rows in sorted(mixed, key=lambda rows: (codes[rows[0]], -len(rows))):
+        code = codes[rows[0]]
+        balance = sizes[0, code] - sizes[1, code] or sizes[0].sum() - sizes[1].sum()
+        second = bool(balance > 0)
+        for row in rows:
+            is_full = bool(sizes[int(second), code] >= half_of_class[code])
+            in_second[row] = decided.setdefault(int(groups[row]), second != is_full)
+            sizes[int(in_second[row]), code] += 1
     return known & ~in_second, known & in_second
+
+
+def _series(codes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The labelled samples in series: those side by side in file order with the same label."""
+    rows = np.flatnonzero(codes >= 0)
+    begins = (np.diff(rows) != 1) | (np.diff(codes[rows]) != 0)
+    return np.split(rows, np.flatnonzero(begins) + 1)
 
 
 def train_halves(

@@ -209,18 +209,19 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
     if not unlabelled.any():
         calibration = fit_calibration(known.curve, full, 1.0)
         return _Outlook(None, calibration, calibration.probabilities(full), scores, strange, [], True)
+    test = sample_test(
+        lists, ~unlabelled, np.where(unlabelled, full.argmax(axis=1), codes), views.confidence[views.answerable],
+        views.unlabelled.confidence,
+    )  # fmt: skip
     unseen = unseen_share(views.labels) + float(strange[unlabelled].mean()) / 2
     draws = draw_accuracy(
         Sources(
             known.curve, views.unlabelled.confidence, known.accuracy,
             views.unlabelled.disagreement + known.wrong_share, unseen, int(unlabelled.sum()),
+            views.unlabelled.instead, not test.is_contradicted,
         )
     )  # fmt: skip
     estimate = draws.estimate(len(views.rows))
-    test = sample_test(
-        lists, ~unlabelled, np.where(unlabelled, full.argmax(axis=1), codes), views.confidence[views.answerable],
-        views.unlabelled.confidence,
-    )  # fmt: skip
     doubts = reasons(
         draws.spread, estimate.high - estimate.low, n_labels=len(views.rows), effective=float(known.weights.sum()),
         n_single=int(np.sum(np.bincount(views.labels) == 1)), test=test,

@@ -9,9 +9,10 @@ truth is not known, so each source of doubt is a random number, and the estimate
 
 - accuracy of a half: over the posterior of the curve, which knows that some labels may be wrong;
 - shift: labelled images may differ from the others in more than their confidence, so half of the difference between the
-  accuracy on held-out labels and the accuracy expected without labels is doubted, to both sides;
-- gain: all labels are better than half of them; of the images on which the training on all labels disagrees with a half,
-  it gains between none and all;
+  accuracy on held-out labels and the accuracy expected without labels is doubted, to both sides; if a test says that the
+  labels are no random sample (:mod:`grande_gnn.labelling.doubts`), the true difference may be up to twice as large;
+- gain: all labels are better than half of them. Where the training on all labels disagrees with a half, at most one of
+  them is right, and that about as often as the half is right elsewhere: between none and all of that is gained;
 - unseen: images of classes that nobody labelled are always wrong; Good and Turing's share of them, f₁/n · (1 − f₁/n) with
   f₁ classes that have one label each among n, is believed anywhere between nothing and twice as much.
 """
@@ -52,6 +53,10 @@ class Sources:
     """Expected share of samples whose class nobody labelled."""
     n_unlabelled: int = 0
     """Number of samples whose accuracy is estimated; 0: very many."""
+    instead: Float | None = None
+    """Other confidences, as likely to be the right ones; None: there are none."""
+    is_random_sample: bool = True
+    """Whether nothing speaks against the labelled samples being a random sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +92,14 @@ def draw_accuracy(sources: Sources) -> AccuracyDraws:
     rng = np.random.default_rng(0)
     curve = sources.curve
     each = curve.accuracies(sources.confidence)
-    half = each[rng.choice(len(each), size=N_DRAWS, p=curve.weights)]
+    drawn = rng.choice(len(each), size=N_DRAWS, p=curve.weights)
+    half = each[drawn]
+    if sources.instead is not None:
+        half = np.where(rng.random(N_DRAWS) < 0.5, half, curve.accuracies(sources.instead)[drawn])
     expected = float(curve.weights @ each)
     difference = 0.0 if sources.held_out is None else expected - sources.held_out
-    shift = rng.uniform(-0.5, 0.5, N_DRAWS) * difference
-    gain = rng.uniform(0, 1, N_DRAWS) * sources.disagreement
+    shift = rng.uniform(-0.5, 0.5 if sources.is_random_sample else 1.0, N_DRAWS) * difference
+    gain = rng.uniform(0, 1, N_DRAWS) * sources.disagreement * half
     unseen = np.minimum(rng.uniform(0, 2, N_DRAWS) * sources.unseen, 1.0)
     values = np.clip(half + shift + gain, 0, 1) * (1 - unseen)
     if sources.n_unlabelled:

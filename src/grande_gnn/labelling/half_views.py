@@ -1,12 +1,13 @@
 """What trainings on halves of the labels say, arranged for the estimate: on labels they did not know, and without labels.
 
 A class with one label is known to one half only. The other half cannot answer questions about it, so such a label is no
-evidence, and a half is asked only about unlabelled images whose predicted class it knows.
+evidence, and a half is asked only about unlabelled images whose predicted class it knows. If every class has one label,
+no confidence can be checked, and that of the training on all labels is as good a guess as that of the halves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ class Unlabelled:
     confidence: Float
     agrees: Mask
     """Whether the prediction is that of the training on all labels."""
+    instead: Float | None = None
+    """Other confidences that may be as good; None where held-out labels check the halves'."""
 
     @property
     def disagreement(self) -> float:
@@ -68,19 +71,23 @@ class HalfViews:
 
 def view_halves(halves: Halves, full: Float) -> HalfViews:
     """Arrange the halves' answers; ``full`` are the probabilities by the training on all labels."""
-    held_out = halves.held_out()
+    held_out, answerable = halves.held_out(), halves.answerable()
     unlabelled = np.flatnonzero(halves.codes < 0)
     predicted = full.argmax(axis=1)[unlabelled]
+    views = _ask_halves(halves, unlabelled, predicted)
+    if not answerable.any():
+        views = replace(views, instead=full.max(axis=1)[unlabelled])
+    return HalfViews(held_out.rows, held_out.labels, np.exp(held_out.logits), answerable, views)
+
+
+def _ask_halves(halves: Halves, unlabelled: Codes, predicted: Codes) -> Unlabelled:
     confidence, agrees = [], []
     for known, p in zip(halves.known, halves.probabilities, strict=True):
         can_answer = np.isin(predicted, halves.codes[known])
         asked = unlabelled[can_answer]
         confidence.append(p.max(axis=1)[asked])
         agrees.append(p.argmax(axis=1)[asked] == predicted[can_answer])
-    return HalfViews(
-        held_out.rows, held_out.labels, np.exp(held_out.logits), halves.answerable(),
-        Unlabelled(np.concatenate(confidence), np.concatenate(agrees)),
-    )  # fmt: skip
+    return Unlabelled(np.concatenate(confidence), np.concatenate(agrees))
 
 
 def label_weights(
@@ -88,6 +95,5 @@ def label_weights(
 ) -> Float:
     """How much each held-out label counts, 0 where it is no evidence; the sum is the effective number of labels."""
     once = np.minimum(series_weights(codes, series_correlation(features, codes)), copy_weights(codes, copies))
-    predicted = full.argmax(axis=1)[codes < 0]
-    importance = class_weights(views.labels, predicted, full.shape[1])[views.labels]
+    importance = class_weights(views.labels, (codes < 0).astype(np.float64) @ full)[views.labels]
     return with_effective_size(np.where(views.answerable, once[views.rows], 0.0), importance)

@@ -84,9 +84,16 @@ def copy_weights(codes: Codes, copies: Codes) -> Float:
     return np.where(known, 1 / np.maximum(labelled[group], 1), 0.0)
 
 
-def class_weights(labels: Codes, predicted: Codes, n_classes: int) -> Float:
-    """For each class, its share of the unlabelled samples over its share of the labels, between 1/3 and 3."""
-    wanted, have = (np.bincount(part, minlength=n_classes) + PSEUDO_COUNT for part in (predicted, labels))
+def class_weights(labels: Codes, expected: Float) -> Float:
+    """For each class, its share of the unlabelled samples over its share of the labels, between 1/3 and 3.
+
+    Parameters
+    ----------
+    labels : the classes of the labels.
+    expected : the number of unlabelled samples expected of each class: the sum of their probabilities. The numbers of
+        predictions would not do, because classes that are easy to predict are also predicted too often.
+    """
+    wanted, have = expected + PSEUDO_COUNT, np.bincount(labels, minlength=len(expected)) + PSEUDO_COUNT
     ratio = (wanted / wanted.sum()) / (have / have.sum())
     return np.clip(ratio, 1 / MOST, MOST)
 

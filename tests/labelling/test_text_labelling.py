@@ -73,6 +73,7 @@ def test_texts_are_labelled_as_their_features_are(table, tmp_path):
     assert result.labels == same.labels == labels
     np.testing.assert_array_equal(result.confidence, same.confidence)
     assert "52 texts labelled in 2 classes" in result.summary()
+    assert not any("image" in said for said in [result.note, *result.doubts])
     again = Labelling.load(tmp_path / "out")
     assert (again.texts, again.files) == (texts, [f"t{i}" for i in range(60)])
     assert again.settings["extractor"] == "tfidf"

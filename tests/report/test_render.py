@@ -176,3 +176,13 @@ def test_the_file_appears_whole_or_not_at_all(make_labelling, tmp_path):
     assert write_report(make_labelling(), path) == path
     assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_texts_are_shown_where_pictures_would_be_and_never_become_html(make_labelling, parse):
+    texts = [f"text {i} <img src=x onerror=alert(1)> " + "word " * 200 for i in range(60)]
+    page = render_report(make_labelling(texts=texts))
+    assert "<img src=x" not in page
+    assert "Map of the texts" in page
+    assert 'class="excerpt"' in page
+    assert "Map of the images" in render_report(make_labelling())
+    assert len(page) < len(render_report(make_labelling())) + 60 * 2000  # excerpts, not whole texts

@@ -339,3 +339,28 @@ def test_names_are_text_and_execute_nothing(reviewer, out, serve_session):
         assert HOSTILE in page.inner_text("#classes")
     session.close()
     assert [error for error in reviewer.errors if "404" not in error] == []
+
+
+def test_texts_are_read_labelled_and_zoomed(reviewer, out, serve_session):
+    full = Labelling.load(out)
+    texts = [f"Text number {i} <b>bold</b> " + "with words " * (i * 20) for i in range(len(full.files))]
+    session = Session(out, replace(full, texts=texts, root=None))
+    with serve_session(session) as link:
+        page = reviewer.open(link)
+        reviewer.queue(page, "unsure")
+        row = reviewer.row(page)
+        reviewer.wait(page, "document.querySelector('.shown img').naturalWidth > 300")
+        reviewer.wait(page, f"document.querySelector('.shown img').alt.startsWith('Text number {row} <b>')")
+        near = page.inner_text("#near")
+        assert near.count("Text number") == 8
+        assert "<b>bold</b>" in near
+        assert page.inner_text("#facts").count("texts labelled by people") == 1
+        reviewer.press(page, "1")
+        assert decisions(session)[-1].files == (session.files[row],)
+        reviewer.queue(page, "class")
+        reviewer.wait(
+            page, "[...document.querySelectorAll('.gallery img')].some((i) => i.naturalWidth === 224)"
+        )
+        assert page.evaluate(CUT) == []
+    session.close()
+    assert reviewer.errors == []

@@ -1,6 +1,7 @@
 """What the page is told about classes, images, changes and the map."""
 
 import json
+from dataclasses import replace
 
 from grande_gnn.review.messages import changes_of, details_of, map_of, state_of
 
@@ -52,3 +53,19 @@ def test_the_map_has_every_image_once(session):
     assert sum(shown["known"]) == 12
     session.decide("none", [3])
     assert map_of(session)["label"][3] == -1
+
+
+def test_texts_are_sent_with_their_details_and_named_as_texts(session):
+    assert state_of(session)["things"] == "images"
+    assert details_of(session, [3])["images"][0]["text"] == ""
+    session.full = replace(session.full, texts=[f"text {i} " + "x" * 2000 for i in range(36)])
+    session.version += 1
+    state = state_of(session)
+    assert state["things"] == "texts"
+    assert state["has_pictures"]
+    assert state["exports"] == ["csv", "label-studio"]
+    assert not any("image" in queue["about"] for queue in state["queues"])
+    (shown,) = details_of(session, [3])["images"]
+    assert shown["text"].startswith("text 3 ")
+    assert len(shown["text"]) == 600
+    assert all(other["text"].startswith(f"text {other['row']} ") for other in shown["near"])

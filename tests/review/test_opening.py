@@ -93,3 +93,25 @@ def test_images_added_later_join_without_losing_a_decision(made, tmp_path):
     assert again.labels()[again.row_of["red/000.png"]] == "crimson"
     assert again.written == -1  # the files of the folder do not have the new images yet
     again.close()
+
+
+def test_texts_are_opened_with_and_without_labels_and_again(tmp_path):
+    words = ("fox dog cat owl", "hammer saw drill nail")
+    rows = [f"{words[i % 2].split()[i % 4]} and {words[i % 2].split()[i // 2 % 4]}" for i in range(24)]
+    (tmp_path / "bare.csv").write_text("body\n" + "\n".join(rows))
+    (tmp_path / "known.csv").write_text(
+        "body,label\n" + "\n".join(f"{row},{'ab'[i % 2] if i < 6 else ''}" for i, row in enumerate(rows))
+    )
+    options = LabelOptions(device="cpu", model="sgc", paper=True, text=("body",))
+    session = open_session(tmp_path / "bare", tmp_path / "bare.csv", options)
+    assert session.labels() == [""] * 24
+    session.decide("label", [0], "a")
+    session.close()
+    again = open_session(tmp_path / "bare", tmp_path / "bare.csv", options)
+    assert again.full.texts == rows
+    assert again.full.neighbors is not None
+    assert again.labels()[0] == "a"
+    again.close()
+    labelled = open_session(tmp_path / "known", tmp_path / "known.csv", options)
+    assert set(labelled.labels()) == {"a", "b"}
+    labelled.close()

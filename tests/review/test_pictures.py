@@ -55,3 +55,10 @@ def test_what_cannot_be_read_has_a_reason(folder):
         Pictures(folder, ["gone.jpg"]).jpeg(0, "full")
     with pytest.raises(FileFormatError, match="folder of the images is not known"):
         Pictures(None, ["turned.jpg"]).jpeg(0, "thumb")
+
+
+def test_texts_have_pictures_without_files():
+    shown = Pictures(None, ["a", "b"], ["one <b>", "two"])
+    assert shown.media_type == "image/svg+xml"
+    assert b"one &lt;b&gt;" in shown.picture(0, "thumb")
+    assert Pictures(None, ["a"]).media_type == "image/jpeg"

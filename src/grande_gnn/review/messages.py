@@ -20,8 +20,8 @@ __all__ = ["changes_of", "details_of", "map_of", "state_of"]
 SIMILAR = 8
 """Neighbors shown with an image."""
 
-EXCERPT = 600
-"""Characters of a text that are sent with its details."""
+EXCERPT, NEAR_EXCERPT = 600, 160
+"""Characters of a text that are sent with its details, and of texts similar to it."""
 
 MAX_MAP = 20_000
 """Images on the map; of more, a random sample is shown and the page says so."""
@@ -54,7 +54,7 @@ def state_of(session: Session, since: int = 0) -> dict[str, Any]:
             ],
             "queues": [
                 {
-                    "name": queue.name, "title": queue.title, "about": queue.about, "look": queue.look,
+                    "name": queue.name, "title": queue.title, "about": _said_of(full, queue.about), "look": queue.look,
                     "count": None if queue.count is None else queue.count(view),
                 }
                 for queue in QUEUES.values()
@@ -92,7 +92,10 @@ def details_of(session: Session, rows: list[int]) -> dict[str, Any]:
             "rejected": file in state.rejected, "skipped": file in state.skipped, "flags": flags[row],
             "suggested": state.name(doubts.get(row, "")), "before": session.changes.get(row, ""),
             "near": [
-                {"row": other, "label": labels[other], "known": session.files[other] in state.given}
+                {
+                    "row": other, "label": labels[other], "known": session.files[other] in state.given,
+                    "text": _text(full, other)[:NEAR_EXCERPT],
+                }
                 for other in near
             ],
         })  # fmt: skip
@@ -101,6 +104,11 @@ def details_of(session: Session, rows: list[int]) -> dict[str, Any]:
 
 def _lists(full: Labelling) -> Any:
     return None if full.neighbors is None else full.neighbors.lists(SIMILAR + 1)
+
+
+def _said_of(full: Labelling, sentence: str) -> str:
+    """A sentence about images, said of what there is."""
+    return sentence.replace("images", full.things).replace("image", full.things.removesuffix("s"))
 
 
 def _text(full: Labelling, row: int) -> str:

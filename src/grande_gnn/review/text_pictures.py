@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 __all__ = ["TEXT_SIZES", "text_svg", "wrapped"]
 
 TEXT_SIZES = {"thumb": (224, 224, 13), "picture": (900, 560, 21), "full": (900, 0, 21)}
-"""Width, height and font size of each kind of picture; a height of 0 is as much as the text takes."""
+"""Width, largest height and font size of each kind of picture; 0 is as much as the text takes."""
 
 _MOST_LINES = 2000
 _GAP = 1.35
@@ -29,7 +29,7 @@ def text_svg(text: str, kind: str) -> bytes:
     if height:
         fit = int((height - 2 * pad) / step)
         lines = lines if len(lines) <= fit else [*lines[: fit - 1], lines[fit - 1] + "…"]
-    else:
+    if kind != "thumb":  # thumbs are squares; the others are as high as their text
         height = round(2 * pad + step * len(lines))
     rows = "".join(
         f'<text x="{pad}" y="{pad + size + step * i:.1f}">{escape(line)}</text>'

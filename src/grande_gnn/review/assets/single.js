@@ -104,9 +104,10 @@ export class Single {
   neighbors(image) {
     const figures = image.near.map((other) =>
       make("figure", { class: other.known ? "known" : "" },
-        make("img", { src: `/thumb/${other.row}`, alt: "", loading: "lazy", title: other.label }),
+        other.text ? make("p", { dir: "auto" }, other.text)
+          : make("img", { src: `/thumb/${other.row}`, alt: "", loading: "lazy", title: other.label }),
         make("figcaption", {}, make("span", { class: "swatch", color: color(other.label) }), name(other.label || "no label"))));
-    $("near").replaceChildren(...(figures.length ? [make("h2", {}, "Most similar (bold: labelled by a person)"), make("div", { class: "strip" }, ...figures)] : []));
+    $("near").replaceChildren(...(figures.length ? [make("h2", {}, "Most similar (bold: labelled by a person)"), make("div", { class: image.text ? "strip texts" : "strip" }, ...figures)] : []));
   }
 
   move(step) {

@@ -58,6 +58,8 @@ def test_features_become_contiguous_float32(dtype):
         (None, "features must be"),
         (sp.eye(3), "numeric matrix"),
         (np.ones((2, 2)) * 1j, "numeric matrix"),
+        (np.ones((2, 2), dtype="M8[s]"), "numeric matrix.*got dates or times"),
+        (np.ones((2, 2), dtype="m8[s]"), "numeric matrix.*got dates or times"),
     ],
 )
 def test_refuses_features(features, words):

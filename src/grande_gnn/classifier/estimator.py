@@ -289,6 +289,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         return members_for(wanted, n_samples, len(self.classes_)) if wanted.is_open else [wanted]
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
+        if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
+            check_features(X, name="X")  # refuses them; scikit-learn would take dates for numbers
         with one_line_errors(), np.errstate(over="ignore"):
             array = validate_data(self, X, reset=reset, dtype=np.float32, ensure_all_finite=False)
         return check_features(array, name="X") + np.float32(0)  # −0 becomes 0: equal rows have equal bytes

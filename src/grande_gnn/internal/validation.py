@@ -41,6 +41,8 @@ def check_features(features: ArrayLike, *, name: str = "features") -> NDArray[np
     try:
         if np.iscomplexobj(features):
             raise TypeError("complex numbers")
+        if getattr(getattr(features, "dtype", None), "kind", "f") in "mM":
+            raise TypeError("dates or times")
         with np.errstate(over="ignore"):  # what is too large for float32 becomes infinity, refused below
             array = np.asarray(features, dtype=np.float32)
     except (TypeError, ValueError) as error:

@@ -15,7 +15,10 @@ from grande_gnn.graph.graph_files import save_graph, save_lists
 from grande_gnn.graph.neighbors import BACKENDS
 from grande_gnn.images import find_images
 from grande_gnn.labelling import Calibration, Step, label_features, reuse
+from grande_gnn.labelling.decisions import Decision, Journal
 from grande_gnn.labelling.run import extract_images
+from grande_gnn.review.rewriting import write_reviewed
+from grande_gnn.review.session import Session
 
 OLD = Path(__file__).parents[1] / "data" / "version_0_1" / "labelling"
 AUTO = LabelOptions(extractor="pixels", model="sgc", workers=0, device="cpu")
@@ -213,6 +216,26 @@ def test_an_earlier_model_labels_new_images(photos, tmp_path):
     assert Labelling.load(tmp_path / "more").neighbors is None  # features of new images are not kept
     with pytest.raises(InvalidInputError, match=r"can be corrected.*got one without given labels"):
         result.corrected({"a.png": "blue"})
+
+
+def test_the_model_of_a_reviewed_result_knows_its_decisions_or_says_that_it_does_not(photos, tmp_path):
+    out, steps = tmp_path / "out", []
+    label_images(photos, out, FAST)
+    options = LabelOptions(workers=0, device="cpu")
+    journal = Journal(out)
+    journal.append(Decision("label", ("12.png",), "violet"))
+    journal.append(Decision("label", ("13.png",), "violet"))
+    journal.append(Decision("undo", of=2))
+    journal.append(Decision("skip", ("14.png",)))
+    assert "violet" not in reuse(out, photos, options=options, progress=steps.append).labels
+    assert any("1 decisions of a review are not in that model yet" in str(step) for step in steps)
+    session = Session(out, Labelling.load(out))
+    write_reviewed(session)
+    session.close()
+    steps.clear()
+    again = reuse(out, photos, tmp_path / "again", options=options, progress=steps.append)
+    assert "violet" in again.classifier.classes_
+    assert not any("review" in str(step) for step in steps)
 
 
 def test_a_folder_without_a_model_or_without_an_extractor_is_refused(groups, photos, tmp_path):

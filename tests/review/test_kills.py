@@ -1,4 +1,4 @@
-"""Signals: SIGKILL at random moments loses nothing that was confirmed, and Ctrl-C ends the review with files written."""
+"""Signals: SIGKILL loses nothing that was confirmed, and Ctrl-C or SIGTERM ends the review with files written."""
 
 import importlib.util
 import os
@@ -31,14 +31,16 @@ def test_nothing_that_was_confirmed_is_lost(kills):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_command_and_writes_the_files(kills, out):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_end_the_command_and_write_the_files(kills, out, number):
     server = kills.Server(out)
     try:
         server.post("/api/decide", {"kind": "label", "rows": [20], "label": "violet"})
-        os.kill(server.process.pid, signal.SIGINT)
+        os.kill(server.process.pid, number)
         said, _ = server.process.communicate(timeout=50)
     finally:
         server.process.kill()
     again = Labelling.load(out)
     assert (again.labels[20], again.provenance[20]) == ("violet", "corrected")
     assert "predictions.csv" in said
+    assert server.process.returncode == 0

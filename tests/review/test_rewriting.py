@@ -3,9 +3,13 @@
 import csv
 
 import numpy as np
+import pytest
+from PIL import Image
 
+from grande_gnn import LabelOptions, label_images
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.rewriting import reviewed_labelling, write_reviewed
+from grande_gnn.review.session import Session
 
 
 def rows_of(folder):
@@ -57,3 +61,49 @@ def test_fewer_than_two_classes_are_written_without_training(session):
 def test_an_export_is_written_too(session, out):
     write_reviewed(session, "label-studio")
     assert (out / "label-studio.json").is_file()
+
+
+def build_photos(folder):
+    """Noisy images in three colors, the first four of each labelled by a file; the colors of some are hard to tell."""
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    lines = ["file,label"]
+    for i in range(45):
+        pixels = rng.integers(0, 140, size=(16, 16, 3))
+        pixels[..., i % 3] += 10 + 4 * (i % 11)
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{i:02d}.png")
+        lines.append(f"{i:02d}.png,{('red', 'green', 'blue')[i % 3] if i < 12 else ''}")
+    (folder.parent / "labels.csv").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.mark.parametrize("new_class", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_with_automatic_settings_the_files_are_those_of_grande_label_to_the_last_digit(
+    tmp_path, monkeypatch, new_class
+):
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    photos, out = build_photos(tmp_path / "photos"), tmp_path / "out"
+    options = LabelOptions(
+        extractor="pixels", model="sgc", workers=0, device="cpu", labels=tmp_path / "labels.csv"
+    )
+    first = label_images(photos, out, options)
+    assert len(first.classifier.committee_.members) > 1
+    session = Session(out, Labelling.load(out))
+    session.decide("label", [20, 23], "violet" if new_class else "red")
+    session.decide("label", [3], "green")  # another than the one that was given
+    session.decide("label", [30], "blue")
+    write_reviewed(session)
+    session.close()
+    reviewed = rows_of(out)
+    lines = [f"{row['file']},{row['given_label']}" for row in reviewed]
+    (tmp_path / "labels.csv").write_text("\n".join(["file,label", *lines]))
+    label_images(photos, tmp_path / "again", options)
+    again = rows_of(tmp_path / "again")
+    names = [name for name in again[0] if name in reviewed[0]]
+    assert {"file", "label", "confidence", "runner_up", "margin", "given_label", "flags"} <= set(names)
+    assert [[row[name] for name in names] for row in reviewed] == [
+        [row[name] for name in names] for row in again
+    ]
+    one, other = Labelling.load(out), Labelling.load(tmp_path / "again")
+    assert (one.accuracy, one.calibration) == (other.accuracy, other.calibration)
+    np.testing.assert_array_equal(one.classifier.label_distributions_, other.classifier.label_distributions_)

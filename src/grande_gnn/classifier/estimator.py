@@ -25,6 +25,7 @@ from grande_gnn.degree import Degree
 from grande_gnn.engine import DegreeFunction, Settings
 from grande_gnn.engine.degrees import as_degree
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.graph import build_graph
 from grande_gnn.graph.kinds import public_graphs
 from grande_gnn.internal.validation import (
     check_choice,
@@ -184,28 +185,37 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     def refit(self, y: ArrayLike) -> Self:
         """A new classifier, trained on other labels of the same samples: one label per row of ``features_``.
 
-        Nothing is searched or chosen again: features, neighbors, graphs and settings are those of this classifier. With
-        automatic settings, the labels are weighted and the members are compared anew.
+        Nothing is searched again: features, neighbors, graphs and settings are those of this classifier. With automatic
+        settings, the labels are weighted and the members are compared anew, and where another number of classes calls
+        for other members, these are made: the answer is that of :meth:`fit` with these labels.
         """
         check_is_fitted(self)
         automatic = self.selection_ is not None
         other = clone(self).set_params(**({} if automatic else asdict(self.choice_)), context=None)
-        kept = (
-            "features_",
-            "normalizer_",
-            "neighbors_",
-            "choice_",
-            "n_features_in_",
-            "feature_names_in_",
-            "_copies",
-        )
+        kept = ("features_", "normalizer_", "neighbors_", "n_features_in_", "feature_names_in_", "_copies")
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
-        members = self.committee_.members
         n_classes = len(other.classes_)
-        candidates = [(m.choice, replace(m.problem, n_classes=n_classes)) for m in members]
         other.of_halves_ = None if self.of_halves_ is None else self.of_halves_.for_classes(n_classes)
+        known = {m.choice: replace(m.problem, n_classes=n_classes) for m in self.committee_.members}
+        is_free = automatic and self.of_halves_ is None  # halves have problems for the members at hand
+        choices = self._members_for(n_classes) if is_free else list(known)
+        candidates = [(choice, known.get(choice) or self._other_graph(choice, known)) for choice in choices]
+        other.choice_ = choices[0]
         return other._train(candidates, codes, automatic=automatic)
+
+    def _members_for(self, n_classes: int) -> list[Choice]:
+        """The members that fitting would choose for this number of classes; those at hand if it did not choose them."""
+        wanted, n_samples = self._wanted(None), len(self.features_)
+        present = [member.choice for member in self.committee_.members]
+        if members_for(wanted, n_samples, len(self.classes_)) != present:  # those of a ready graph
+            return present
+        return members_for(wanted, n_samples, n_classes)
+
+    def _other_graph(self, choice: Choice, known: dict[Choice, LearningProblem]) -> LearningProblem:
+        """The learning problem of a member with another graph; all members have one normalization."""
+        graph = build_graph(choice.graph, self.neighbors_, int(choice.n_neighbors), kind=choice.graph)
+        return replace(next(iter(known.values())), graph=graph)
 
     def _train(
         self, candidates: list[tuple[Choice, LearningProblem]], codes: NDArray[np.int64], *, automatic: bool

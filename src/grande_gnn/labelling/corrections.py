@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 
 from grande_gnn.labelling.decisions import Decision
 
-__all__ = ["PROVENANCES", "Audit", "Corrections", "Mark", "apply_decisions", "standing"]
+__all__ = ["MARK", "PROVENANCES", "Audit", "Corrections", "Mark", "apply_decisions", "n_pending", "standing"]
+
+MARK = "corrections"
+"""The entry of ``settings.json`` that tells how many decisions the files of a folder include."""
 
 GIVEN, CORRECTED, AUDITED, PREDICTED = "given", "corrected", "audited", "predicted"
 PROVENANCES = (GIVEN, CORRECTED, AUDITED, PREDICTED)
@@ -97,6 +100,16 @@ def standing(decisions: Iterable[Decision]) -> list[Decision]:
         else:
             kept.append(decision)
     return kept[::-1]
+
+
+def n_pending(decisions: Sequence[Decision], settings: Mapping[str, object]) -> int:
+    """How many decisions about images and classes the files with these settings do not include yet."""
+    mark = settings.get(MARK, 0)
+    known = mark if isinstance(mark, int) else 0
+    return sum(
+        decision.id > known and decision.kind in _EFFECTS and decision.kind != "skip"
+        for decision in standing(decisions)
+    )
 
 
 def apply_decisions(decisions: Sequence[Decision], given: Mapping[str, str]) -> Corrections:

@@ -31,6 +31,8 @@ from grande_gnn.images import (
 from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_features
 from grande_gnn.labelling.assess import assess, assess_new
+from grande_gnn.labelling.corrections import n_pending
+from grande_gnn.labelling.decisions import Journal
 from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
 from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
@@ -174,6 +176,9 @@ def reuse(
         raise InvalidInputError(
             f"images are labelled with the model of images: name the result of a run on images; got {earlier}, one on texts"
         )
+    if pending := n_pending(Journal(earlier).decisions, settings):
+        tell(Step("find", message=f"{pending} decisions of a review are not in that model yet: open `grande review "
+                  f"{earlier}` and end it with Ctrl-C to have them in it."))  # fmt: skip
     clf = GrandeClassifier.load(Path(earlier) / "model").set_params(device=options.device)
     options = replace(options, extractor=str(settings["extractor"]))
     parts = earlier_parts(settings, Path(earlier) / ADAPTED_FILE, options.weights)

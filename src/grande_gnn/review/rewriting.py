@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from grande_gnn.labelling.corrections import MARK
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.full_fit import full_fit
-from grande_gnn.review.session import MARK, Session
+from grande_gnn.review.session import Session
 
 __all__ = ["reviewed_labelling", "write_reviewed"]
 

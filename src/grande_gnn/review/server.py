@@ -222,7 +222,7 @@ def listen(port: int) -> socket.socket:
 def serve(
     session: Session, *, port: int = 0, open_browser: bool = True, tell: Callable[[str], object] | None = None
 ) -> None:
-    """Show the page until the process is interrupted; then write the files of the labelling with all decisions."""
+    """Show the page until the process is interrupted or terminated; then this returns."""
     with closing(listen(port)) as listener:
         port, keys = listener.getsockname()[1], Keys()
         link = f"http://{HOST}:{port}/?token={keys.token}"
@@ -235,9 +235,12 @@ def serve(
             tell(link)
         if open_browser:
             webbrowser.open(link)
+        server = uvicorn.Server(config)
         try:
-            uvicorn.Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:  # uvicorn has shut down and passes the signal on
-            pass
+            server.run(sockets=[listener])
+        except BaseException:
+            if not server.should_exit:
+                raise
+            # Ctrl-C or SIGTERM: uvicorn has shut down and passes the signal on, of which the caller has heard by now.
         finally:
             session.close()

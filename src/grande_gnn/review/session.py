@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.labelling.corrections import Corrections, apply_decisions, standing
+from grande_gnn.labelling.corrections import MARK, Corrections, apply_decisions, standing
 from grande_gnn.labelling.decisions import Decision, Journal, check_class_name
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.report.formats import natural_key
@@ -24,10 +24,7 @@ from grande_gnn.review.queues import MAX_ROWS, QUEUES, View
 from grande_gnn.review.quick import Basis, QuickAnswer, answer_of, basis_of
 from grande_gnn.review.retraining import Retraining
 
-__all__ = ["MARK", "Session"]
-
-MARK = "corrections"
-"""The entry of ``settings.json`` that tells how many decisions the files of a folder include."""
+__all__ = ["Session"]
 
 
 class Session:

@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--labels", default="10,50")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if not options.table:
@@ -49,7 +50,7 @@ def measure(options: argparse.Namespace) -> None:
                 if (method, count, draw) in done:
                     continue
                 start = time.perf_counter()
-                answer = label(method, X, few, draw)
+                answer = label(method, X, few, draw, options.device)
                 seconds = time.perf_counter() - start
                 accuracy = 100 * np.mean(answer[few == ""] == y[few == ""])
                 append(options.csv, [(method, count, draw, f"{accuracy:.3f}", f"{seconds:.2f}")])
@@ -65,7 +66,7 @@ def draw_labels(y: np.ndarray, count: int, draw: int) -> np.ndarray:
     return few
 
 
-def label(method: str, X: np.ndarray, few: np.ndarray, draw: int) -> np.ndarray:
+def label(method: str, X: np.ndarray, few: np.ndarray, draw: int, device: str) -> np.ndarray:
     """The label of every text."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.semi_supervised import LabelSpreading
@@ -85,7 +86,7 @@ def label(method: str, X: np.ndarray, few: np.ndarray, draw: int) -> np.ndarray:
         fixed = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}
     else:
         fixed = {"degree": method, "sigma": 0.2, "normalize": "center-l2"}
-    return GrandeClassifier(random_state=draw, device="cpu", **fixed).fit(X, few).transduction_
+    return GrandeClassifier(random_state=draw, device=device, **fixed).fit(X, few).transduction_
 
 
 def print_table(rows: list[dict[str, str]]) -> None:

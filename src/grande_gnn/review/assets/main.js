@@ -57,7 +57,7 @@ function drawClasses() {
   const n = store.selected.size;
   $("selection").hidden = !n;
   document.body.classList.toggle("selecting", n > 0);
-  $("selection").textContent = n === 1 ? "1 is selected; Escape clears." : `${n} are selected; Escape clears.`;
+  $("selection").textContent = n === 1 ? `1 ${store.state.things.slice(0, -1)} is selected; Escape clears.` : `${n} ${store.state.things} are selected; Escape clears.`;
 }
 
 function drawFacts() {

@@ -20,7 +20,9 @@ from grande_gnn.labelling.text_labelling import (
 )
 from grande_gnn.texts import TEXT_EXTRACTORS, load_text_extractor
 
-FIXED = LabelOptions(model="sgc", graph="knn", n_neighbors=8, normalize="center-l2", sigma=0.2, device="cpu")
+FIXED = LabelOptions(
+    model="appnp", graph="knn", n_neighbors=8, normalize="center-l2", sigma=0.2, device="cpu"
+)
 SUBJECTS = {"animals": ("fox", "dog", "cat", "owl"), "tools": ("hammer", "saw", "drill", "nail")}
 
 
@@ -30,7 +32,7 @@ def sentences(n, seed=0):
     texts, labels = [], []
     for i in range(n):
         label = list(SUBJECTS)[i % 2]
-        words = [*rng.choice(SUBJECTS[label], 3), *rng.choice(["the", "a", "with", "and"], 2)]
+        words = [*rng.permutation(SUBJECTS[label])[:3], rng.choice(["the", "a", "with", "and"])]
         texts.append(" ".join(map(str, words)))
         labels.append(label)
     return texts, labels

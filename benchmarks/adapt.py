@@ -1,30 +1,36 @@
-"""Adapting a network to photos: recipes compared with each other, with CoMatch and with frozen features, one row per split.
+"""Adapting a network to photos: recipes compared with each other and with frozen features, one row per split.
 
     python benchmarks/adapt.py pack PHOTOS FILE.npz            photos and labels.csv of a folder as one file
-    python benchmarks/adapt.py run FILE.npz --csv ROWS.csv --recipes base,comatch --splits 0 4 8 [--labels 8]
+    python benchmarks/adapt.py run FOLDER flowers17:8:5:judged:0-9 --csv ROWS.csv     photos:labels:blocks:recipes:splits
     python benchmarks/adapt.py summary ROWS.csv                means and paired differences
 
-``run`` trains splits side by side in ``--jobs`` processes, appends a row as soon as it is finished, skips rows that are
-there, and starts nothing new after ``--seconds``. With 8 labels per class of Flowers17 the splits are the paper's folds in
-file order; otherwise a split is a random draw. ``head`` is the accuracy of the network's own head on unlabelled images;
-``one_*`` of GRaNDe (DGCG, center-l2) and ``committee_*`` of automatic settings, on features of the adapted network from
-the center of 224 pixels (c224) or the whole square at 224, 256 or 288 pixels (f224, f256, f288); ``both`` are frozen and
-adapted features side by side.
+``run`` appends a row as soon as it is finished, skips rows that are there, and starts nothing new after ``--seconds``.
+Splits are trained side by side in ``--jobs`` processes. With 8 labels per class of Flowers17 they are the paper's folds in
+file order; otherwise each is a random draw.
+
+Accuracies are those on unlabelled images: ``frozen`` of GRaNDe with automatic settings on the network as it comes,
+``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side.
+A row of the recipe ``judged`` is what ``grande label --adapt`` does: networks adapted with halves judge, ``used`` is what
+they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import csv
 import io
 import multiprocessing
 import os
 import queue
+import tempfile
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,41 +38,47 @@ from PIL import Image
 
 from common import hardware, read_rows, write_rows
 from grande_gnn import GrandeClassifier
+from grande_gnn.classifier.halves import HalfFeatures
 from grande_gnn.experiments.folds import fold_labels, paper_folds
-from grande_gnn.images.adapt import with_labels
+from grande_gnn.images.adapt import kept_views, with_labels
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.networks import load_trainable
+from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.soft_head import fit_head
-from grande_gnn.images.view_source import LiveViews
+from grande_gnn.images.squares import square
+from grande_gnn.images.view_source import CachedViews, LiveViews, TrunkViews
+from grande_gnn.labelling.assess import assess
 
 BASE = Recipe()
 COMATCH = Recipe(
     from_teacher=False, backbone_rate=1.0, align="uniform", soft_weights=False, mean_teacher=False
 )
 
-RECIPES: dict[str, tuple[Recipe, int]] = {
-    "base": (BASE, 192),
-    "comatch": (COMATCH, 224),
-    "s224": (BASE, 224),
-    "s160": (BASE, 160),
-    "no-mean-teacher": (replace(BASE, mean_teacher=False), 192),
-    "uniform": (replace(BASE, align="uniform"), 192),
-    "no-alignment": (replace(BASE, align="none"), 192),
-    "threshold": (replace(BASE, soft_weights=False), 192),
-    "rate1": (replace(BASE, backbone_rate=1.0), 192),
-    "rate0.1": (replace(BASE, backbone_rate=0.1), 192),
-    "steps200": (replace(BASE, steps=200), 192),
-    "steps800": (replace(BASE, steps=800), 192),
-    "no-teacher": (replace(BASE, from_teacher=False), 192),
-    "no-contrast": (replace(BASE, contrast=0.0), 192),
-    "no-bank": (replace(BASE, smoothing=0.0), 192),
-    "no-average": (replace(BASE, ema=0.0), 192),
-    "again": (BASE, 192),
+RECIPES: dict[str, tuple[str, Recipe]] = {
+    "judged": ("last", BASE),
+    "base": ("last", BASE),
+    "comatch-like": ("last", COMATCH),
+    "no-mean-teacher": ("last", replace(BASE, mean_teacher=False)),
+    "uniform": ("last", replace(BASE, align="uniform")),
+    "no-alignment": ("last", replace(BASE, align="none")),
+    "threshold": ("last", replace(BASE, soft_weights=False)),
+    "rate1": ("last", replace(BASE, backbone_rate=1.0)),
+    "rate0.1": ("last", replace(BASE, backbone_rate=0.1)),
+    "steps200": ("last", replace(BASE, steps=200)),
+    "steps800": ("last", replace(BASE, steps=800)),
+    "no-teacher": ("last", replace(BASE, from_teacher=False)),
+    "no-contrast": ("last", replace(BASE, contrast=0.0)),
+    "no-bank": ("last", replace(BASE, smoothing=0.0)),
+    "no-average": ("last", replace(BASE, ema=0.0)),
+    "full": ("full", BASE),
+    "new-views": ("live", BASE),
 }
-"""Recipe and size of the views, by name. ``again``: a second training whose teacher is GRaNDe on the adapted features."""
+"""Form and recipe by name. ``live``: the last blocks on new views at every step, instead of views computed once."""
+
+KEY = ("photos", "labels", "blocks", "recipe", "split", "extractor")
+"""What makes a row another one."""
 
 SIDE = 256
-ONE = {"graph": "dgcg", "n_neighbors": 40, "normalize": "center-l2", "sigma": 0.2}
 AUTO = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
 
 
@@ -91,9 +103,14 @@ def unpack(source: Path, side: int = SIDE) -> tuple[torch.Tensor, np.ndarray]:
         data, ends, labels = archive["bytes"].tobytes(), archive["ends"], archive["labels"].astype(np.int64)
     whole = Preprocess(side, side)
     squares = torch.empty(len(labels), 3, side, side, dtype=torch.uint8)
-    for row, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        image = Image.open(io.BytesIO(data[start:end])).convert("RGB")
-        squares[row] = torch.from_numpy(whole.crop(image).copy()).permute(2, 0, 1)
+    starts = [0, *ends[:-1]]
+
+    def read(row: int) -> None:
+        image = Image.open(io.BytesIO(data[starts[row] : ends[row]])).convert("RGB")
+        squares[row] = square(image, whole)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(read, range(len(labels))))
     return squares, labels
 
 
@@ -107,150 +124,190 @@ def given_labels(labels: np.ndarray, per_class: int, split: int) -> np.ndarray:
     return fold_labels(labels, np.concatenate(rows))
 
 
-def probabilities(features: np.ndarray, codes: np.ndarray, device: str, **settings: Any) -> np.ndarray:
-    """Class probabilities of every image by GRaNDe."""
-    clf = GrandeClassifier(device=device, random_state=0, **settings).fit(features, codes)
-    return clf.label_distributions_
+class Task(NamedTuple):
+    """One row to be measured."""
+
+    photos: str
+    labels: int
+    blocks: int
+    recipe: str
+    split: int
+
+    @classmethod
+    def parse(cls, text: str) -> list[Task]:
+        """``photos:labels:blocks:recipes:splits``; recipes and splits are separated by +, splits may be a range 0-9."""
+        photos, labels, blocks, recipes, splits = text.split(":")
+        first, _, last = splits.partition("-")
+        chosen = range(int(first), int(last) + 1) if last else map(int, splits.split("+"))
+        return [
+            cls(photos, int(labels), int(blocks), recipe, split)
+            for split in chosen
+            for recipe in recipes.split("+")
+        ]
 
 
-def teacher(frozen: np.ndarray, codes: np.ndarray, split: int, options: argparse.Namespace) -> np.ndarray:
-    """GRaNDe on frozen features; computed once for all recipes."""
-    path = options.csv.with_name(
-        f"teacher-{options.photos.stem}-{options.extractor}-{options.labels}-{split}.tmp.npy"
-    )
-    if path.exists():
-        return np.load(path)
-    P = probabilities(frozen, codes, options.device, **AUTO)
-    part = path.with_name(f"{os.getpid()}-{path.name}")
-    np.save(part, P)
-    part.rename(path)
-    return P
+class Photos:
+    """The photos on the device, the frozen features, and the maps of views that all splits share."""
 
+    def __init__(self, task: Task, options: argparse.Namespace) -> None:
+        self.device, self.options = torch.device(options.device), options
+        self.name, self.blocks = task.photos, task.blocks
+        self.file = options.folder / f"{task.photos}.npz"
+        with np.load(self.file) as archive:
+            self.labels = archive["labels"].astype(np.int64)
+        self.loaded = load_trainable(options.extractor, options.weights).to(self.device)
+        self.trunk, self.tail = self.loaded.network.split(task.blocks)
+        self.trunk.eval()
+        start = time.perf_counter()
+        self.kept = self._kept_views()
+        self.frozen = self.features(self.tail.eval(), self.kept)
+        self.view_seconds = time.perf_counter() - start
+        self.judges: dict[tuple[int, int], GrandeClassifier] = {}
 
-@torch.no_grad()
-def features_of(network: torch.nn.Module, views: LiveViews, side: int, flip: bool = False) -> np.ndarray:
-    """Features of the whole squares at ``side`` pixels; of the center of 224 if ``side`` is 0."""
-    device, parts = views.device, []
-    for rows in torch.arange(len(views.squares), device=device).split(128):
-        if side:
-            pixels = views._pixels(rows)
-            if side != pixels.shape[-1]:
-                pixels = torch.nn.functional.interpolate(
-                    pixels, size=(side, side), mode="bicubic", antialias=True
-                ).clamp(0, 1)
-            inputs = views._inputs(pixels.flip(-1) if flip else pixels)
-        else:
-            inputs = views.center(rows)
-        parts.append(network(inputs).float().cpu())
-    return torch.cat(parts).numpy()
+    @cached_property
+    def live(self) -> LiveViews:
+        """The photos themselves, read when they are needed."""
+        squares, _ = unpack(self.file)
+        preprocess = self.loaded.preprocess
+        return LiveViews(squares, preprocess, preprocess.size, self.device)
+
+    def _kept_views(self) -> CachedViews:
+        """The maps that all splits share: made by the first process that needs them, read by the others."""
+        key = f"{self.name}-{self.options.extractor}-{self.blocks}-{self.options.views}"
+        path = Path(tempfile.gettempdir()) / f"maps-{key}-{os.getppid()}.npy"
+        try:
+            path.with_suffix(".lock").touch(exist_ok=False)
+        except FileExistsError:
+            while not path.exists():
+                time.sleep(0.1)
+            maps = torch.from_numpy(np.load(path)).to(self.device)
+            return CachedViews.from_maps(maps)
+        kept = kept_views(self.live, self.trunk, len(self.labels), self.options.views)
+        assert isinstance(kept, CachedViews)
+        np.save(path.with_suffix(".part.npy"), kept.maps.cpu().numpy())
+        path.with_suffix(".part.npy").rename(path)
+        return kept
+
+    @torch.no_grad()
+    def features(self, network: torch.nn.Module, views: Any) -> np.ndarray:
+        rows = torch.arange(len(self.labels), device=self.device)
+        return torch.cat([network(views.center(part)).float().cpu() for part in rows.split(128)]).numpy()
+
+    def classifier(self, X: np.ndarray, labels: list[str], **more: Any) -> GrandeClassifier:
+        return GrandeClassifier(device=self.options.device, random_state=0, **AUTO).fit(X, labels, **more)
+
+    def teacher(self, key: tuple[int, int], codes: np.ndarray) -> GrandeClassifier:
+        if key not in self.judges:
+            names = [f"{code:03d}" if code >= 0 else "" for code in codes]
+            self.judges[key] = self.classifier(self.frozen, names)
+        return self.judges[key]
+
+    def train(
+        self, codes: np.ndarray, P: np.ndarray, form: str, recipe: Recipe
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The adapted features, and the probabilities of the network's own head."""
+        network, views = {
+            "last": lambda: (self.tail, self.kept),
+            "live": lambda: (self.tail, TrunkViews(self.live, self.trunk)),
+            "full": lambda: (self.loaded.network, self.live),
+        }[form]()
+        soft = torch.from_numpy(P.astype(np.float32)).to(self.device)
+        frozen = torch.from_numpy(self.frozen).to(self.device)
+        training = AdaptTraining(
+            copy.deepcopy(network), views, torch.from_numpy(codes).to(self.device), recipe, n_classes=P.shape[1],
+            n_features=frozen.shape[1], head=fit_head(frozen, with_labels(soft, codes)), marginal=soft.mean(0),
+            seed=self.options.seed,
+        )  # fmt: skip
+        while training.number < recipe.steps:
+            training.step()
+        return self.features(training.average.backbone, views), training.predict().cpu().numpy()
 
 
 def both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Two kinds of features side by side, each centered and with rows of length 1."""
-    parts = [x - x.mean(axis=0) for x in (one, other)]
-    return np.concatenate([x / np.linalg.norm(x, axis=1, keepdims=True) for x in parts], axis=1)
+    """Two kinds of features side by side, as ``grande label`` joins them."""
+    return np.concatenate([unit_rows(one), unit_rows(other)], axis=1)
 
 
-def train(
-    squares: torch.Tensor,
-    codes: np.ndarray,
-    P: np.ndarray,
-    frozen: np.ndarray,
-    recipe: Recipe,
-    size: int,
-    options: argparse.Namespace,
-) -> tuple[AdaptTraining, LiveViews]:
-    device = torch.device(options.device)
-    loaded = load_trainable(options.extractor, options.weights).to(device)
-    views = LiveViews(squares, loaded.preprocess, size, device)
-    soft = torch.from_numpy(P.astype(np.float32)).to(device)
-    training = AdaptTraining(
-        loaded.network, views, torch.from_numpy(codes).to(device), recipe, n_classes=P.shape[1],
-        n_features=frozen.shape[1], head=fit_head(torch.from_numpy(frozen).to(device), with_labels(soft, codes)),
-        marginal=soft.mean(0), seed=options.seed,
-    )  # fmt: skip
-    while training.number < recipe.steps:
-        training.step()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    return training, views
+def hits(clf: GrandeClassifier) -> int:
+    return int(clf.halves_.held_out().hits[clf.halves_.answerable()].sum())
 
 
-def measure(
-    name: str, split: int, squares: torch.Tensor, labels: np.ndarray, options: argparse.Namespace
-) -> tuple[dict[str, Any], np.ndarray]:
-    """One row, and the adapted features."""
-    recipe, size = RECIPES[name]
+def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
+    """One row."""
+    name = task.recipe
+    form, recipe = RECIPES[name]
     if options.steps:
-        recipe = replace(recipe, steps=options.steps, batch=4)
-    codes = given_labels(labels, options.labels, split)
+        recipe = replace(recipe, steps=options.steps, batch=options.batch, ratio=options.ratio)
+    labels = photos.labels
+    codes = given_labels(labels, task.labels, task.split)
     test = codes < 0
-    device = torch.device(options.device)
 
     def accuracy(P: np.ndarray) -> float:
         return round(100 * float(np.mean(P.argmax(axis=1)[test] == labels[test])), 3)
 
-    def one(X: np.ndarray) -> float:
-        return accuracy(probabilities(X, codes, options.device, **ONE))
-
     start = time.perf_counter()
-    loaded = load_trainable(options.extractor, options.weights).to(device)
-    views = LiveViews(squares, loaded.preprocess, size, device)
-    frozen = features_of(loaded.network, views, 0)
-    P = teacher(frozen, codes, split, options)
+    teacher = photos.teacher((task.labels, task.split), codes)
     row: dict[str, Any] = {
-        "recipe": name, "photos": options.photos.stem, "labels": options.labels, "split": split, "size": size,
-        "extractor": options.extractor, "steps": recipe.steps, "frozen": accuracy(P),
+        **task._asdict(), "form": form, "extractor": options.extractor, "steps": recipe.steps, "views": options.views,
+        "frozen": accuracy(teacher.label_distributions_),
     }  # fmt: skip
-    prepared = time.perf_counter()
-    training, views = train(squares, codes, P, frozen, recipe, size, options)
-    row["train_seconds"] = round(time.perf_counter() - prepared, 2)
-    network = training.average.backbone
-    if name == "again":
-        P = probabilities(features_of(network, views, SIDE), codes, options.device, **AUTO)
-        training, views = train(squares, codes, P, frozen, recipe, size, options)
-        network = training.average.backbone
-    row["head"] = accuracy(training.predict().cpu().numpy())
-    kinds = {"c224": (0, False), "f224": (224, False), "f256": (256, False), "f288": (288, False)}
-    adapted = {kind: features_of(network, views, *how) for kind, how in kinds.items()}
-    adapted["flip"] = (adapted["f256"] + features_of(network, views, 256, True)) / 2
-    row |= {f"one_{kind}": one(X) for kind, X in adapted.items()}
-    row["one_both"] = one(both(frozen, adapted["f256"]))
-    done = time.perf_counter()
-    row["committee_f256"] = accuracy(probabilities(adapted["f256"], codes, options.device, **AUTO))
-    row["committee_seconds"] = round(time.perf_counter() - done, 2)
-    row["seconds"] = round(time.perf_counter() - start, 2)
-    if device.type == "cuda":
+    begin = time.perf_counter()
+    adapted, own = photos.train(codes, teacher.label_distributions_, form, recipe)
+    row |= {"train_seconds": round(time.perf_counter() - begin, 2), "head": accuracy(own)}
+    sources = {"adapted": adapted, "both": both(photos.frozen, adapted)}
+    more: dict[str, dict[str, Any]] = {used: {} for used in sources}
+    if name == "judged":
+        halves = teacher.halves_
+        judges = []
+        for known, P in zip(halves.known, halves.probabilities, strict=True):
+            judges.append(photos.train(np.where(known, codes, -1), P, form, recipe)[0])
+        pairs = {"adapted": tuple(judges), "both": tuple(both(photos.frozen, X) for X in judges)}
+        more = {used: {"halves": HalfFeatures(halves.known, pair)} for used, pair in pairs.items()}
+    names = [f"{code:03d}" if code >= 0 else "" for code in codes]
+    fitted = {used: photos.classifier(X, names, **more[used]) for used, X in sources.items()}
+    row |= {used: accuracy(clf.label_distributions_) for used, clf in fitted.items()}
+    if name == "judged":
+        fitted["frozen"] = teacher
+        right = {used: hits(clf) for used, clf in fitted.items()}
+        used = max(("both", "adapted", "frozen"), key=lambda key: right[key])
+        expected = assess(fitted[used], names, [str(i) for i in range(len(names))]).accuracy
+        row |= {f"held_out_{key}": value for key, value in right.items()}
+        row |= {
+            "used": used, "answer": row[used], "expected": round(100 * expected.value, 2),
+            "low": round(100 * expected.low, 2), "high": round(100 * expected.high, 2),
+        }  # fmt: skip
+        row["holds"] = row["low"] <= row["answer"] <= row["high"]
+    row |= {"seconds": round(time.perf_counter() - start, 2), "view_seconds": round(photos.view_seconds, 2)}
+    if photos.device.type == "cuda":
         row["peak_gib"] = round(torch.cuda.max_memory_allocated() / 2**30, 2)
-    return row | {"jobs": options.jobs}, adapted["f256"]
+    return row | {"jobs": options.jobs}
 
 
 def work(tasks: Any, results: Any, options: Any) -> None:
     """A process: measure until nothing is left or the time is up."""
     torch.set_num_threads(1 if options.device == "cpu" else 2)
-    squares, labels = unpack(options.photos)
+    photos = None
     while time.time() < options.until:
         try:
             task = tasks.get_nowait()
         except queue.Empty:
             break
         try:
-            results.put((task, *measure(*task, squares, labels, options)))
+            if photos is None or (photos.name, photos.blocks) != (task.photos, task.blocks):
+                photos = None  # its memory first
+                photos = Photos(task, options)
+            results.put((task, measure(task, photos, options)))
         except Exception:
-            results.put((task, traceback.format_exc(), None))
+            results.put((task, traceback.format_exc()))
     results.put(None)
 
 
 def run(options: argparse.Namespace) -> None:
     options.until = time.time() + options.seconds
     rows = read_rows(options.csv)
-    finished = {(r["recipe"], r["photos"], int(r["labels"]), int(r["split"]), r["extractor"]) for r in rows}
-    wanted = [
-        (name, split)
-        for split in options.splits
-        for name in options.recipes.split(",")
-        if (name, options.photos.stem, options.labels, split, options.extractor) not in finished
-    ]
+    finished = {tuple(str(r[key]) for key in KEY) for r in rows}
+    listed = [task for text in options.tasks for task in Task.parse(text)]
+    wanted = [task for task in listed if (*map(str, task), options.extractor) not in finished]
     context = multiprocessing.get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
     for task in wanted:
@@ -260,7 +317,7 @@ def run(options: argparse.Namespace) -> None:
     processes = [context.Process(target=work, args=arguments) for _ in range(options.jobs)]
     for process in processes:
         process.start()
-    waiting, kept = len(processes), {}
+    waiting = len(processes)
     while waiting:
         try:
             got = results.get(timeout=5)
@@ -271,46 +328,36 @@ def run(options: argparse.Namespace) -> None:
         if got is None:
             waiting -= 1
             continue
-        task, row, features = got
+        task, row = got
         if isinstance(row, str):
             print(task, row, flush=True)
             continue
-        print({k: v for k, v in row.items() if k not in ("photos", "extractor")}, flush=True)
+        print({k: v for k, v in row.items() if k not in ("extractor", "form", "jobs")}, flush=True)
         rows.append(row | hardware())
         write_rows(rows, options.csv)
-        if options.features is not None:
-            kept["-".join(map(str, task))] = reduced(features)
-            np.savez(options.features, **kept)
     for process in processes:
         process.join(timeout=5)
         process.kill()
-    for path in options.csv.parent.glob("teacher-*.tmp.npy"):
+    for path in Path(tempfile.gettempdir()).glob(f"maps-*-{os.getpid()}.*"):
         path.unlink()
-
-
-def reduced(features: np.ndarray, width: int = 256) -> np.ndarray:
-    """The same distances, almost, in fewer columns and float16."""
-    X = features - features.mean(axis=0)
-    _, _, V = np.linalg.svd(X, full_matrices=False)
-    return (X @ V[:width].T).astype(np.float16)
 
 
 def summary(path: Path, against: str) -> None:
     """Means over splits, and the paired difference to one recipe with its 95 % interval."""
     rows = read_rows(path)
-    columns = [c for c in rows[0] if c in ("frozen", "head") or c.startswith(("one_", "committee_f"))]
-    groups = sorted({(r["photos"], int(r["labels"]), r["extractor"]) for r in rows})
+    columns = [c for c in rows[0] if c in ("frozen", "head", "adapted", "both", "answer")]
+    groups = sorted({(r["photos"], int(r["labels"]), int(r["blocks"]), r["extractor"]) for r in rows})
     for group in groups:
-        own = [r for r in rows if (r["photos"], int(r["labels"]), r["extractor"]) == group]
+        own = [r for r in rows if (r["photos"], int(r["labels"]), int(r["blocks"]), r["extractor"]) == group]
         print(*group)
         base = {r["split"]: r for r in own if r["recipe"] == against}
-        print("| recipe | splits |", " | ".join(columns), f"| committee − {against} | seconds |")
+        print("| recipe | splits |", " | ".join(columns), f"| both − {against} | seconds |")
         print("|---|---|" + "---|" * (len(columns) + 2))
         for name in dict.fromkeys(r["recipe"] for r in own):
             mine = [r for r in own if r["recipe"] == name]
-            means = [np.mean([float(r[c]) for r in mine]) for c in columns]
+            means = [np.mean([float(r[c]) for r in mine if r[c]] or [np.nan]) for c in columns]
             pairs = [(r, base[r["split"]]) for r in mine if r["split"] in base]
-            d = [float(a["committee_f256"]) - float(b["committee_f256"]) for a, b in pairs]
+            d = [float(a["both"]) - float(b["both"]) for a, b in pairs]
             half = 1.96 * np.std(d, ddof=1) / np.sqrt(len(d)) if len(d) > 1 else float("nan")
             seconds = np.mean([float(r["train_seconds"]) for r in mine])
             text = " | ".join(f"{m:.2f}" for m in means)
@@ -325,19 +372,21 @@ def main() -> None:
     packing.add_argument("folder", type=Path)
     packing.add_argument("target", type=Path)
     running = commands.add_parser("run")
-    running.add_argument("photos", type=Path)
+    running.add_argument("folder", type=Path, help="folder of the packed photos")
+    running.add_argument(
+        "tasks", nargs="+", help="photos:labels:blocks:recipes:splits, such as flowers17:8:5:judged:0-9"
+    )
     running.add_argument("--csv", type=Path, required=True)
-    running.add_argument("--recipes", default=",".join(RECIPES))
-    running.add_argument("--splits", type=int, nargs="+", default=[0, 4, 8])
-    running.add_argument("--labels", type=int, default=8, help="labels per class")
     running.add_argument("--extractor", default="lite0")
     running.add_argument(
         "--weights", type=Path, help="state dictionary, if the extractor's package is not there"
     )
     running.add_argument("--jobs", type=int, default=3, help="trainings side by side")
     running.add_argument("--seconds", type=float, default=1e9, help="start nothing new after so long")
-    running.add_argument("--steps", type=int, default=0, help="so many small steps, for tests")
-    running.add_argument("--features", type=Path, help="keep the adapted features here")
+    running.add_argument("--views", type=int, default=16, help="views of each kind that are computed once")
+    running.add_argument("--steps", type=int, default=0, help="another number of steps, with the next two")
+    running.add_argument("--batch", type=int, default=16)
+    running.add_argument("--ratio", type=int, default=2)
     running.add_argument("--seed", type=int, default=0)
     running.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     showing = commands.add_parser("summary")

@@ -183,7 +183,7 @@ def tiny_network(monkeypatch: pytest.MonkeyPatch) -> str:
         def forward(self, images: torch.Tensor) -> torch.Tensor:
             return self.tail(self.trunk(images))
 
-        def split(self) -> tuple[nn.Module, nn.Module]:
+        def split(self, n_last: int) -> tuple[nn.Module, nn.Module]:
             return self.trunk, self.tail
 
     def build(name: str, weights: Path | None = None):

@@ -8,6 +8,7 @@ from torch import nn
 
 from grande_gnn.baselines import SYSTEMS
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.images.adapt_training import Recipe
 
 
 def tiny_backbone(size, weights):
@@ -21,6 +22,13 @@ def tiny_backbone(size, weights):
 SMALL = {
     "gnn-lds": {"rounds": 2, "inner_steps": 40, "n_neighbors": 5, "device": "cpu"},
     "comatch": {"backbone": tiny_backbone, "size": 14, "steps": 12, "batch": 12, "lr": 0.5, "device": "cpu"},
+    "grande-adapt": {
+        "extractor": "tiny",
+        "model": "sgc",
+        "epochs": 30,
+        "device": "cpu",
+        "recipe": Recipe(steps=2, batch=8, lr=0.01),
+    },
     "ml-perc": {"scale": True},
 } | {
     name: {"n_neighbors": 8, "epochs": 40, "lr": 0.1, "hidden": 16, "device": "cpu"}
@@ -29,6 +37,11 @@ SMALL = {
 }
 
 CASES = [(name, model) for name, entry in SYSTEMS.items() for model in entry.models or (None,)]
+
+
+@pytest.fixture(autouse=True)
+def _tiny(tiny_network):
+    """The network of grande-adapt."""
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(filter(None, case)))

@@ -17,7 +17,7 @@ from grande_gnn.internal.features_file import FeaturesFile
 def test_registry_names_the_paper_columns():
     assert list(SYSTEMS) == [
         "svm", "opf", "ml-perc", "pl+sgd", "ls+knn", "ls+svm", "ls+opf", "ls+ml-perc", "gnn-lds", "wsef",
-        "mgcn", "dgcg", "grande", "d-grande", "logreg", "knn", "opf-semi", "comatch",
+        "mgcn", "dgcg", "grande", "d-grande", "logreg", "knn", "opf-semi", "comatch", "grande-adapt",
     ]  # fmt: skip
     assert sum(entry.paper_column is not None for entry in SYSTEMS.values()) == 14
     with pytest.raises(InvalidInputError, match="got 'vgg'"):

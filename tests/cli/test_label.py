@@ -466,7 +466,7 @@ def test_an_adapted_network_labels_and_is_found_by_reuse(photos, run, tmp_path, 
     from grande_gnn.images import adapt
     from grande_gnn.images.adapt_training import Recipe
 
-    monkeypatch.setitem(adapt.RECIPES, "last", Recipe(steps=3, batch=4, lr=0.01))
+    monkeypatch.setitem(adapt.DEFAULTS["cpu"], "recipe", Recipe(steps=3, batch=4, lr=0.01))
     out = tmp_path / "out"
     said = run(photos, "-o", out, *FAST, "--extractor", "tiny", "--adapt")
     assert "tiny is adapted with all labels." in said

@@ -9,7 +9,7 @@ from PIL import Image
 
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images import load_extractor
-from grande_gnn.images.adapt import RECIPES, AdaptOptions, adapt_network, with_labels
+from grande_gnn.images.adapt import DEFAULTS, AdaptOptions, adapt_network, kept_views, with_labels
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.squares import square_features
 
@@ -43,7 +43,8 @@ def test_weights_of_the_extractor_come_out(form, task, tiny_network, tmp_path):
         if not torch.equal(value, frozen.network.state_dict()[key])
     }
     assert changed == ({"trunk", "tail"} if form == "full" else {"tail"})
-    assert told[-1] == ("adapt", 12, 12)
+    assert told[-1][:3] == ("adapt", 12, 12)
+    assert told[-1][3].startswith("loss ")
 
 
 def test_adapted_features_tell_the_classes_apart_better(task, tiny_network, tmp_path, stripes):
@@ -140,6 +141,26 @@ def test_what_cannot_be_adapted_is_refused(task, tiny_network):
         adapt_network(task[0], np.full(36, -1), tiny_network, teacher, OPTIONS)
 
 
-def test_each_form_has_a_recipe():
-    assert {form: AdaptOptions(form).chosen for form in RECIPES} == RECIPES
-    assert OPTIONS.chosen is RECIPE
+def test_what_is_left_open_depends_on_the_device():
+    filled = AdaptOptions("last", device="cpu").filled()
+    assert {key: getattr(filled, key) for key in DEFAULTS["cpu"]} == DEFAULTS["cpu"]
+    assert OPTIONS.filled().recipe is OPTIONS.chosen is RECIPE
+    assert replace(OPTIONS, n_views=0).filled().n_views == 0
+
+
+def test_views_are_kept_as_far_as_memory_allows(task, tiny_network, monkeypatch):
+    from grande_gnn.images import view_source
+    from grande_gnn.images.networks import load_trainable
+    from grande_gnn.images.view_source import CachedViews, LiveViews, TrunkViews
+
+    loaded = load_trainable(tiny_network)
+    live = LiveViews(task[0], loaded.preprocess, 20, torch.device("cpu"))
+    trunk, _ = loaded.network.split(1)
+    assert len(kept_views(live, trunk, 36, 2).maps) == 5
+    one = 36 * 2 * 8 * 18 * 18
+    monkeypatch.setattr(view_source, "MAPS", 3 * one)
+    kept = kept_views(live, trunk, 36, 2)
+    assert isinstance(kept, CachedViews)
+    assert len(kept.maps) == 3
+    monkeypatch.setattr(view_source, "MAPS", 3 * one - 1)
+    assert isinstance(kept_views(live, trunk, 36, 2), TrunkViews)

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from grande_gnn.images.preprocess import Preprocess
-from grande_gnn.images.view_source import CachedViews, LiveViews
+from grande_gnn.images.view_source import MAPS, CachedViews, LiveViews, TrunkViews, views_that_fit
 
 CPU = torch.device("cpu")
 
@@ -55,3 +55,23 @@ def test_progress_ends_at_the_number_of_views():
     told = []
     CachedViews(live(), 5, nn.Identity(), 1, generator(), lambda *done: told.append(done))
     assert told == [(5, 15), (10, 15), (15, 15)]
+
+
+def test_views_through_a_trunk_are_its_maps_of_new_views():
+    views, trunk = live(), nn.Conv2d(3, 4, 3)
+    through, rows = TrunkViews(views, trunk), torch.tensor([0, 2])
+    with torch.no_grad():
+        torch.testing.assert_close(through.center(rows), trunk(views.center(rows)))
+        torch.testing.assert_close(through.weak(rows, generator(3)), trunk(views.weak(rows, generator(3))))
+        torch.testing.assert_close(
+            through.strong(rows, generator(3)), trunk(views.strong(rows, generator(3)))
+        )
+    assert not through.weak(rows, generator()).requires_grad
+
+
+def test_as_many_views_are_kept_as_fit():
+    for n in (10, 1000, 40_000):
+        fit = views_that_fit(n, 50_000, 10**6)
+        assert (2 * fit + 1) * n * 50_000 <= MAPS < (2 * fit + 3) * n * 50_000
+    assert views_that_fit(10, 50_000, 16) == 16
+    assert views_that_fit(10**9, 50_000, 16) == 0

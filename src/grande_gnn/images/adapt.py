@@ -15,8 +15,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,25 +31,31 @@ from grande_gnn.images.networks import Extractor, load_trainable
 from grande_gnn.images.soft_head import fit_head
 from grande_gnn.images.squares import read_squares
 from grande_gnn.images.training_state import TrainingState
-from grande_gnn.images.view_source import CachedViews, LiveViews, ViewSource
+from grande_gnn.images.view_source import CachedViews, LiveViews, TrunkViews, ViewSource, views_that_fit
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice
 
-__all__ = ["FORMS", "RECIPES", "AdaptOptions", "Teacher", "adapt_network", "with_labels"]
+__all__ = ["DEFAULTS", "FORMS", "AdaptOptions", "Teacher", "adapt_network", "kept_views", "with_labels"]
 
 logger = logging.getLogger(__name__)
 
 Teacher = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating]]
 """(features, codes with −1 for unlabelled) → probabilities (n_images, n_classes)."""
 
-Progress = Callable[[str, int, int], object]
-"""Called with what is done, how much of it is done and how much there is."""
+Progress = Callable[..., object]
+"""Called with what is done, how much of it is done, how much there is, and the loss as text where there is one."""
+
+LOSS_EVERY = 10
+"""Steps between two looks at the loss: a look makes a GPU wait."""
 
 FORMS = ("full", "last")
 """``"full"`` trains the whole network, for GPUs; ``"last"`` only its last blocks, on views computed once, for CPUs."""
 
-RECIPES = {"full": Recipe(), "last": Recipe(steps=200, batch=16, ratio=2)}
-"""What each form is trained with, if nothing else is asked for: on a CPU every view counts."""
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "cuda": {"recipe": Recipe(), "n_views": 12, "blocks": 8},
+    "cpu": {"recipe": Recipe(steps=100, batch=16, ratio=2), "n_views": 3, "blocks": 5},
+}
+"""What options that are None become on each device: on a CPU every view takes half a minute, and every step a second."""
 
 SMALLEST_BATCH = 4
 """Labelled images per step below which a lack of memory is an error."""
@@ -61,11 +68,14 @@ class AdaptOptions:
     form: str = "full"
     """One of :data:`FORMS`."""
     recipe: Recipe | None = None
-    """The settings of the training; None: those of :data:`RECIPES`."""
+    """The settings of the training; None, here and in the next two: those of :data:`DEFAULTS`."""
     size: int | None = None
     """Side of the views in pixels; None: that of the extractor."""
-    n_views: int = 3
-    """Weak and strong views of every image that the form ``"last"`` computes once."""
+    n_views: int | None = None
+    """Weak and strong views of every image that the form ``"last"`` computes once, or fewer where memory is short; 0: every
+    view is a new one."""
+    blocks: int | None = None
+    """The last blocks that the form ``"last"`` trains."""
     weights: str | Path | None = None
     """The weights to start from; None: those that come with the extractor."""
     device: str = "auto"
@@ -76,10 +86,15 @@ class AdaptOptions:
     def __post_init__(self) -> None:
         check_choice(self.form, FORMS, name="form")
 
+    def filled(self) -> AdaptOptions:
+        """The same options with nothing left open."""
+        defaults = DEFAULTS[resolve_device(self.device).type]
+        return replace(self, **{key: value for key, value in defaults.items() if getattr(self, key) is None})
+
     @property
     def chosen(self) -> Recipe:
         """The recipe that is used."""
-        return self.recipe or RECIPES[self.form]
+        return self.recipe or DEFAULTS[resolve_device(self.device).type]["recipe"]
 
 
 def adapt_network(
@@ -103,7 +118,7 @@ def adapt_network(
     features : those of the network before it is adapted, if they are known.
     progress : see :data:`Progress`.
     """
-    options = options or AdaptOptions()
+    options = (options or AdaptOptions()).filled()
     if labels.max(initial=-1) < 0 or len(labels) != len(images):
         raise InvalidInputError(
             f"adapting needs a label code or −1 for each image, and at least one label; got {len(images)} images, "
@@ -161,10 +176,30 @@ def _parts(
             f"only the networks lite0, lite1 and lite2 can adapt their last blocks alone: use one of them, or a GPU and "
             f"--adapt full; got {extractor.name}"
         )
-    trunk, tail = extractor.network.split()  # type: ignore[operator]
-    generator = torch.Generator(live.device).manual_seed(options.seed)
-    report = lambda done, total: tell("views", done, total)  # noqa: E731
-    return tail, CachedViews(live, n, trunk.eval(), options.n_views, generator, report)
+    trunk, tail = extractor.network.split(options.blocks)  # type: ignore[operator]
+    wanted = options.n_views or 0
+    views = kept_views(live, trunk.eval(), n, wanted, options.seed, lambda *done: tell("views", *done))
+    return tail, views
+
+
+def kept_views(
+    live: LiveViews,
+    trunk: nn.Module,
+    n: int,
+    wanted: int,
+    seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> CachedViews | TrunkViews:
+    """Maps of ``wanted`` views of each kind; of fewer where memory is short, or of new views at every step."""
+    with torch.no_grad():
+        probe = trunk(live.center(torch.zeros(1, dtype=torch.int64, device=live.device)))
+    n_views = views_that_fit(n, 2 * probe.numel(), wanted)
+    size = 2 * probe.numel() * n * (2 * n_views + 1) / 2**30
+    logger.info("%d weak and strong views of each image are kept: %.2g GiB", n_views, size)
+    if not n_views:
+        return TrunkViews(live, trunk)
+    generator = torch.Generator(live.device).manual_seed(seed)
+    return CachedViews(live, n, trunk, n_views, generator, progress)
 
 
 def _train(training: AdaptTraining, state: TrainingState, tell: Progress) -> None:
@@ -172,14 +207,16 @@ def _train(training: AdaptTraining, state: TrainingState, tell: Progress) -> Non
         training.restore(earlier)
         logger.info("the adaptation goes on from step %d", training.number)
     total = training.recipe.steps
-    saved = time.monotonic()
+    saved, loss = time.monotonic(), ""
     while training.number < total:
         try:
-            training.step()
+            parts = training.step()
         except torch.OutOfMemoryError as error:
             _shrink(training, error)
             continue
-        tell("adapt", training.number, total)
+        if training.number % LOSS_EVERY == 1:
+            loss = f"loss {float(parts[:3].sum()):.2f}"
+        tell("adapt", training.number, total, loss)
         if time.monotonic() - saved > state.EVERY_S:
             state.save(training.state())
             saved = time.monotonic()
@@ -206,10 +243,10 @@ def _result(
     if options.form == "full":
         extractor.network.load_state_dict(learned)
     else:
-        extractor.network.split()[1].load_state_dict(learned)  # type: ignore[operator]
+        extractor.network.split(options.blocks)[1].load_state_dict(learned)  # type: ignore[operator]
     state = {key: value.detach().cpu() for key, value in extractor.network.state_dict().items()}
     return AdaptedWeights(name, options.form, training.recipe.steps, state)
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def _silent(what: str, done: int, total: int, loss: str = "") -> None:
     """The progress of a caller who did not ask for it."""

@@ -113,6 +113,7 @@ class AdaptTraining:
         self.network = network.train().requires_grad_(True).to(device)
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
+        self._averaged = self._pairs()
         self.generator = torch.Generator(device).manual_seed(seed)
         self.optimizer = self._new_optimizer()
         shares = {"teacher": marginal, "uniform": torch.full((n_classes,), 1 / n_classes), "none": None}[
@@ -187,10 +188,16 @@ class AdaptTraining:
 
     @torch.no_grad()
     def _average_in(self, memory: float) -> None:
+        old, new = self._averaged
+        torch._foreach_lerp_(old, new, 1 - memory)
+
+    def _pairs(self) -> tuple[list[Tensor], list[Tensor]]:
+        """The numbers of the average and of the network, in the same order; both keep their places in memory."""
         new = self.network.state_dict()
-        pairs = [(old, new[name]) for name, old in self.average.state_dict().items()]
-        pairs = [(old, value) for old, value in pairs if old.is_floating_point()]
-        torch._foreach_lerp_([old for old, _ in pairs], [value for _, value in pairs], 1 - memory)
+        pairs = [
+            (old, new[name]) for name, old in self.average.state_dict().items() if old.is_floating_point()
+        ]
+        return [old for old, _ in pairs], [value for _, value in pairs]
 
     @torch.inference_mode()
     def predict(self, chunk: int = 256) -> Tensor:

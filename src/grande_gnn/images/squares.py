@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from grande_gnn.images.augment import center_view
@@ -17,7 +18,7 @@ from grande_gnn.images.networks import Extractor
 from grande_gnn.images.preprocess import Preprocess
 from grande_gnn.images.read import read_image
 
-__all__ = ["read_squares", "square_features"]
+__all__ = ["read_squares", "square", "square_features"]
 
 
 def read_squares(
@@ -28,18 +29,23 @@ def read_squares(
     The files must be readable: they are those that have features.
     """
     side = max(preprocess.resize, preprocess.size)
-    whole = replace(preprocess, size=side, resize=side)
     squares = torch.empty(len(paths), 3, side, side, dtype=torch.uint8)
 
     def read(row: int) -> None:
-        pixels = whole.crop(read_image(paths[row], side))
-        squares[row] = torch.from_numpy(pixels.copy()).permute(2, 0, 1)
+        squares[row] = square(read_image(paths[row], side), preprocess)
 
     with ThreadPoolExecutor() as threads:  # decoders release Python's global lock
         for done, _ in enumerate(threads.map(read, range(len(paths))), start=1):
             if progress is not None:
                 progress(done, len(paths))
     return squares
+
+
+def square(image: Image.Image, preprocess: Preprocess) -> Tensor:
+    """The whole square of an RGB image of which ``preprocess`` keeps the center, as uint8 (3, side, side)."""
+    side = max(preprocess.resize, preprocess.size)
+    pixels = replace(preprocess, size=side, resize=side).crop(image)
+    return torch.from_numpy(pixels.copy()).permute(2, 0, 1)
 
 
 def square_features(

@@ -16,12 +16,15 @@ from torch import Tensor, nn
 from grande_gnn.images.augment import center_view, strong_view, weak_view
 from grande_gnn.images.preprocess import Preprocess
 
-__all__ = ["CachedViews", "LiveViews", "ViewSource"]
+__all__ = ["CachedViews", "LiveViews", "TrunkViews", "ViewSource", "views_that_fit"]
 
 ON_DEVICE = 1 << 30
 """Pixels of up to so many bytes are kept on the GPU; more stay in main memory, and each batch is copied."""
 
-BATCH = 64
+MAPS = 4 << 30
+"""The most bytes that maps may take; where not even one view of each kind fits, none is kept."""
+
+BATCH = 128
 """Images that go through the trunk at a time."""
 
 
@@ -66,6 +69,37 @@ class LiveViews:
         return self._inputs(center_view(self._pixels(rows), self.preprocess.size))
 
 
+class TrunkViews:
+    """Maps that a frozen trunk makes of new views at every step: what is left where the maps of all images do not fit."""
+
+    def __init__(self, live: LiveViews, trunk: nn.Module) -> None:
+        self._live, self._trunk = live, trunk
+
+    @torch.no_grad()
+    def weak(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Maps of new weak views."""
+        return self._trunk(self._live.weak(rows, generator))
+
+    @torch.no_grad()
+    def strong(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Maps of new strong views."""
+        return self._trunk(self._live.strong(rows, generator))
+
+    @torch.no_grad()
+    def center(self, rows: Tensor) -> Tensor:
+        """Maps of the view that the extractor sees."""
+        return self._trunk(self._live.center(rows))
+
+
+def views_that_fit(n_images: int, map_bytes: int, wanted: int) -> int:
+    """How many weak and strong views of every image can be kept as maps of so many bytes each: ``wanted`` at most.
+
+    >>> views_that_fit(1360, 44_000, 16), views_that_fit(100_000, 44_000, 16), views_that_fit(10**6, 44_000, 16)
+    (16, 0, 0)
+    """
+    return max(0, min(wanted, (MAPS // (n_images * map_bytes) - 1) // 2))
+
+
 class CachedViews:
     """Maps that a frozen trunk made of a few views of every image; a view is one of them, drawn at random.
 
@@ -90,17 +124,29 @@ class CachedViews:
         made = []
         for number, make in enumerate(makers):
             for chunk in rows.split(BATCH):
-                with torch.no_grad():
+                # Random views need not be exact, and a GPU is several times faster in bfloat16.
+                rough = number > 0 and live.device.type == "cuda"
+                with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=rough):
                     made.append(trunk(make(chunk)).half())
                 if progress is not None:
                     progress(number * n_images + int(chunk[-1]) + 1, len(makers) * n_images)
         maps = torch.cat(made)
-        self._maps = maps.view(len(makers), n_images, *maps.shape[1:])
-        self._n_views = n_views
+        self.maps = maps.view(len(makers), n_images, *maps.shape[1:])
+
+    @classmethod
+    def from_maps(cls, maps: Tensor) -> CachedViews:
+        """Views whose maps are known: the center, weak views and as many strong ones, of every image."""
+        views = cls.__new__(cls)
+        views.maps = maps
+        return views
+
+    @property
+    def _n_views(self) -> int:
+        return (len(self.maps) - 1) // 2
 
     def _drawn(self, first: int, rows: Tensor, generator: torch.Generator) -> Tensor:
         which = torch.randint(self._n_views, (len(rows),), generator=generator, device=rows.device)
-        return self._inputs(self._maps[first + which, rows])
+        return self._inputs(self.maps[first + which, rows])
 
     def _inputs(self, maps: Tensor) -> Tensor:
         return maps.float().contiguous(memory_format=torch.channels_last)
@@ -115,4 +161,4 @@ class CachedViews:
 
     def center(self, rows: Tensor) -> Tensor:
         """Maps of the view that the extractor sees."""
-        return self._inputs(self._maps[0, rows])
+        return self._inputs(self.maps[0, rows])

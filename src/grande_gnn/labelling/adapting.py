@@ -44,8 +44,8 @@ __all__ = ["Adapted", "adapt_labelling"]
 FROZEN, ADAPTED, BOTH = "frozen", "adapted", "both"
 """Whose features answer: those of the network as it comes, of the adapted one, or of both side by side."""
 
-Tell = Callable[[int, int, str], object]
-"""Called with the steps that are done, the steps there are, and a sentence or ``""``."""
+Tell = Callable[..., object]
+"""Called with the steps that are done, the steps there are, a sentence or ``""``, and what a bar may show behind them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,7 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
     clf, how = frozen.classifier, options.adaptation
     assert clf is not None  # just fitted
     assert how is not None  # asked for
+    how = how.filled()
     assert options.extractor is not None
     if options.graph_file is not None or options.lists_file is not None:
         raise InvalidInputError(
@@ -128,7 +129,7 @@ class _Work:
     def _adapted(self, number: int, codes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Path:
         """The file of weights adapted with these labels; made if an earlier run did not."""
         how, steps = self.how, self.how.chosen.steps
-        settings = f"{self.extraction.identity} {how.form} {how.chosen} {how.size} {how.n_views} {how.seed}"
+        settings = f"{self.extraction.identity} {how.form} {how.chosen} {how.size} {how.n_views} {how.blocks} {how.seed}"
         digest = hashlib.blake2b(settings.encode(), digest_size=8)
         digest.update(codes.tobytes() + b"".join(self.extraction.digests))
         path = self.folder / f"adapted-{digest.hexdigest()}.safetensors"
@@ -136,9 +137,9 @@ class _Work:
             return path
         what = ("with all labels", "with the first half of the labels", "with the second half")[number]
 
-        def report(stage: str, done: int, total: int) -> None:
+        def report(stage: str, done: int, total: int, detail: str = "") -> None:
             if stage == "adapt":
-                self.tell(number * steps + done, 3 * steps, "")
+                self.tell(number * steps + done, 3 * steps, "", detail)
 
         self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}.")
         adapted = adapt_network(

@@ -70,6 +70,8 @@ class Step:
     done: int = 0
     total: int = 0
     message: str = ""
+    detail: str = ""
+    """What a progress bar may show behind the count."""
 
     def __str__(self) -> str:
         return self.message or (f"{self.stage}: {self.done} of {self.total}" if self.total else self.stage)
@@ -289,8 +291,8 @@ def _adapted(result: Labelling, extraction: Extraction, options: LabelOptions, t
     """The labelling by the adapted network, or by the network as it comes if that is better."""
     from grande_gnn.labelling.adapting import adapt_labelling
 
-    def report(done: int, total: int, message: str) -> None:
-        tell(Step("adapt", done, total, message))
+    def report(done: int, total: int, message: str, detail: str = "") -> None:
+        tell(Step("adapt", done, total, message, detail))
 
     better = adapt_labelling(result, extraction, options, report)
     labelling = _with_images(better.result, better.extraction, options)

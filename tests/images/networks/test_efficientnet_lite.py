@@ -79,7 +79,7 @@ def test_the_trainable_network_gives_the_same_features_and_reads_back_its_weight
 
 def test_the_network_is_its_trunk_and_its_tail() -> None:
     network = load_trainable("lite0").network
-    trunk, tail = network.split()
+    trunk, tail = network.split(5)
     images = torch.rand(1, 3, 224, 224, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         torch.testing.assert_close(tail(trunk(images)), network(images))

@@ -48,12 +48,12 @@ class _Pooled(nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         return self.network.extract_features(images).mean((2, 3))
 
-    def split(self) -> tuple[nn.Module, nn.Module]:
-        """The network in two: a trunk, and the last :data:`LAST_BLOCKS` blocks with all that follows them."""
+    def split(self, n_last: int = LAST_BLOCKS) -> tuple[nn.Module, nn.Module]:
+        """The network in two: a trunk, and the last blocks with all that follows them."""
         inside = dict(self.network.named_children())
         blocks, activation = list(inside["_blocks"]), inside["_swish"]
-        trunk = [inside["_conv_stem"], inside["_bn0"], activation, *blocks[:-LAST_BLOCKS]]
-        tail = [*blocks[-LAST_BLOCKS:], inside["_conv_head"], inside["_bn1"], activation]
+        trunk = [inside["_conv_stem"], inside["_bn0"], activation, *blocks[:-n_last]]
+        tail = [*blocks[-n_last:], inside["_conv_head"], inside["_bn1"], activation]
         return nn.Sequential(*trunk), nn.Sequential(*tail, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 

@@ -76,11 +76,11 @@ def test_reopening_knows_every_decision(session, make_session):
     (one, a), _ = flipped(session, 2)
     session.decide("label", [one], a)
     session.decide("none", [1])
-    session.decide("rename", label="crimson", old="red")
+    session.decide("rename", label="rose", old="red")  # the last in the order of the classes, as before
     again = make_session()
-    assert again.labels()[one] == ("crimson" if a == "red" else a)
+    assert again.labels()[one] == ("rose" if a == "red" else a)
     assert again.labels()[1] == ""
-    assert again.classes == ["blue", "green", "crimson"]
+    assert again.classes == ["blue", "green", "rose"]
 
 
 def test_a_labelling_made_anew_starts_with_its_own_labels(session, out, wait_for):
@@ -127,3 +127,23 @@ def test_a_training_that_fails_is_reported_and_nothing_stops(session, monkeypatc
     session.decide("label", [21], "red")
     wait_for(lambda: session.is_current)
     assert session.problem == ""
+
+
+def test_another_name_for_a_class_changes_no_other_label(session, wait_for):
+    before = session.labels()
+    assert "red" in before
+    session.decide("rename", label="rose", old="red")  # the last in the order of the classes, as before
+    renamed = ["rose" if label == "red" else label for label in before]
+    assert session.labels() == renamed  # at once
+    assert not session.answer.is_provisional
+    wait_for(lambda: session.is_current)
+    assert session.labels() == renamed
+    assert "rose" in session.full.classifier.classes_
+
+
+def test_a_merged_class_is_answered_quickly_and_then_in_full(session, wait_for):
+    session.decide("merge", label="green", old="red")
+    assert session.answer.is_provisional
+    assert "red" not in session.labels()
+    wait_for(lambda: session.is_current)
+    assert set(session.labels()) == {"green", "blue"}

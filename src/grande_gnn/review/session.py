@@ -217,9 +217,17 @@ class Session:
         before = self.labels_to_train()
         self.state = self._folded()
         self.version += 1
-        if self.labels_to_train() != before:
+        now = self.labels_to_train()
+        if now == before:
+            return
+        if now != {file: self.state.name(label) for file, label in before.items()} or self._is_merged(before):
             self._answer_quickly()
-            self._train()
+        self._train()
+
+    def _is_merged(self, labels: Mapping[str, str]) -> bool:
+        """Whether classes of these labels have become one; a class that only got another name has the same images."""
+        names = set(labels.values())
+        return len({self.state.name(name) for name in names}) < len(names)
 
     # -- answers ------------------------------------------------------------------------------------
 

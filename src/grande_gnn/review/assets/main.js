@@ -11,6 +11,8 @@ import { changed, color, decide, details, onChange, refresh, store, undo } from 
 import { zoom } from "./zoom.js";
 
 const LOOKS = { single: Single, gallery: Gallery, map: MapView, audit: AuditView };
+const FEW = 12;  // more classes are shown in two columns, so that all of them can be seen
+const LONG = 13;  // names with more characters take both columns
 let view = null, current = "", shown = null;
 
 // ---- Queues ----
@@ -47,8 +49,9 @@ function drawClasses() {
   const { classes } = store.state;
   const has = shown && !shown.rejected ? shown.label : null;
   const scroll = $("classes").scrollTop;
+  $("classes").classList.toggle("many", classes.length > FEW);
   $("classes").replaceChildren(...classes.slice(0, 200).map((one, place) =>
-    make("button", { type: "button", class: one.name === has ? "is" : "", "data-label": one.name, on: { click: (event) => { event.currentTarget.blur(); label(one.name); } } },
+    make("button", { type: "button", class: `${one.name === has ? "is" : ""} ${one.name.length > LONG ? "long" : ""}`.trim(), "data-label": one.name, on: { click: (event) => { event.currentTarget.blur(); label(one.name); } } },
       classes.length <= MANY && keyOf(place) ? make("kbd", {}, keyOf(place)) : null,
       make("bdi", {}, make("span", { class: "swatch", color: color(one.name) }), one.name),
       make("span", { class: "n" }, one.count.toLocaleString("en")))));

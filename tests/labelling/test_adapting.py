@@ -12,6 +12,7 @@ from grande_gnn.errors import InvalidInputError
 from grande_gnn.images.adapt import AdaptOptions
 from grande_gnn.images.adapt_training import Recipe
 from grande_gnn.labelling import adapting, reuse
+from grande_gnn.labelling.earlier_network import SEEN
 
 RECIPE = Recipe(steps=50, batch=8, lr=0.05, backbone_rate=1.0, ema=0.9)
 OFF = LabelOptions(extractor="tiny", model="sgc", workers=0, device="cpu", graph="knn", n_neighbors=6,
@@ -134,9 +135,12 @@ def test_a_graph_of_other_features_is_refused(photos, tmp_path):
         label_images(photos, options=replace(ON, lists_file=tmp_path / "lists.npz"))
 
 
-def test_corrections_keep_the_judges(photos):
-    result = label_images(photos, options=ON)
+def test_corrections_keep_the_judges(photos, tmp_path):
+    result = label_images(photos, tmp_path / "out", ON)
     better = result.corrected({"30.png": "down"})
     assert better.adapted_weights == result.adapted_weights
     assert better.classifier.of_halves_ is not None
     assert better.given[better.files.index("30.png")] == "down"
+    assert SEEN not in better.doubts
+    later = Labelling.load(tmp_path / "out").corrected({"30.png": "down"})  # the judges are not saved
+    assert later.doubts[0] == SEEN

@@ -136,8 +136,17 @@ def command(
         else:
             result = labelling.label_images(images, output, options, progress)
     report_result(result, output)
+    if reuse is None:
+        _tell_about_adapting(result, options)
     if review:
         _open_page(output, options)
+
+
+def _tell_about_adapting(result: Labelling, options: LabelOptions) -> None:
+    from grande_gnn.labelling.adapt_hint import adapt_hint
+
+    if hint := adapt_hint(result, options):
+        click.echo(hint)
 
 
 def _open_page(output: Path, options: LabelOptions) -> None:

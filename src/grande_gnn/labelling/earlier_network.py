@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import Extractor, load_extractor, load_parts
+from grande_gnn.labelling.result import Labelling
 
-__all__ = ["ADAPTED_FILE", "adapted_file", "earlier_parts"]
+__all__ = ["ADAPTED_FILE", "SEEN", "adapted_file", "earlier_parts", "with_doubt"]
+
+SEEN = (
+    "The network was adapted with labels that judge it here, so the expected accuracy may be too high: label again with "
+    "--adapt to have them judged by networks that did not see them."
+)
+"""The doubt about an estimate from a saved model, which does not hold the features of the judging networks."""
 
 ADAPTED_FILE = "adapted.safetensors"
 """The weights of an adapted network, in the folder of a labelling."""
@@ -19,6 +27,18 @@ def adapted_file(folder: Path) -> Path | None:
     """The adapted weights in the folder of a labelling; None if its network was not adapted."""
     path = folder / ADAPTED_FILE
     return path if path.is_file() else None
+
+
+def with_doubt(result: Labelling, settings: Mapping[str, Any]) -> Labelling:
+    """The labelling; if its network has seen the labels that the estimate is from, it says so."""
+    used = dict(settings.get("adapt") or {}).get("used", "frozen")
+    if (
+        used == "frozen"
+        or result.accuracy is None
+        or getattr(result.classifier, "of_halves_", None) is not None
+    ):
+        return result
+    return replace(result, doubts=[SEEN, *result.doubts])
 
 
 def earlier_parts(

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import ImageSet, find_images
 from grande_gnn.labelling.assess import assess
-from grande_gnn.labelling.earlier_network import earlier_parts
+from grande_gnn.labelling.earlier_network import earlier_parts, with_doubt
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import Progress, Step, extract_images
@@ -58,7 +58,7 @@ def join_new_images(
     features = np.concatenate([clf.features_[: len(labelling.files)], extraction.features()])
     files = [*labelling.files, *extraction.images.files]
     labels = [*labelling.given, *extraction.images.labels]
-    result = assess(clone(clf).fit(features, labels), labels, files)
+    result = with_doubt(assess(clone(clf).fit(features, labels), labels, files), labelling.settings)
     return replace(
         result,
         root=labelling.root,

@@ -33,7 +33,7 @@ from grande_gnn.internal.validation import check_features
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.corrections import n_pending
 from grande_gnn.labelling.decisions import Journal
-from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts
+from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts, with_doubt
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
 from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
@@ -238,6 +238,7 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
         labels[row_of[file]] = label.strip()
     coverage = None if labelling.sets_made is None else labelling.sets_made.coverage
     result = assess(clf.refit(labels), labels, labelling.files, coverage=coverage)
+    result = with_doubt(result, labelling.settings)
     names = ("root", "problems", "texts", "thumbnails", "adapted_weights")
     kept = {name: getattr(labelling, name) for name in names}
     return replace(result, **kept, settings=labelling.settings | _calibration(result))

@@ -1,0 +1,47 @@
+"""One line that tells when adapting the network would pay: on a GPU, or where a CPU needs only minutes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from grande_gnn.images.adapt import DEFAULTS
+from grande_gnn.images.networks import EXTRACTORS
+from grande_gnn.internal.device import resolve_device
+from grande_gnn.labelling.label_options import LabelOptions
+from grande_gnn.labelling.result import Labelling
+
+__all__ = ["adapt_hint", "adapt_seconds"]
+
+PER_VIEW = {"cuda": 0.0005, "cpu": 0.02}
+PER_STEP = {"cuda": 0.03, "cpu": 2.0}
+"""Rough seconds for one view of one image, and for one step of the last blocks of lite0."""
+
+SHORT_S = 1200
+"""Longer than this, nobody wants to be told about it."""
+
+N_TRAININGS = 3
+"""With all labels, and with each half of them."""
+
+
+def adapt_seconds(n_images: int, device: str) -> float:
+    """Roughly how long adapting takes on a kind of device, ``"cpu"`` or ``"cuda"``."""
+    defaults = DEFAULTS[device]
+    views = (2 * defaults["n_views"] + 1) * n_images * PER_VIEW[device]
+    return N_TRAININGS * (views + defaults["recipe"].steps * PER_STEP[device])
+
+
+def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:
+    """What to tell the user; ``""`` where adapting was asked for, is impossible, cannot be judged or takes too long."""
+    name = str(labelling.settings.get("extractor"))
+    counts = Counter(label for label in labelling.given if label)
+    is_judged = len(counts) > 1 and sum(count > 1 for count in counts.values()) > len(counts) / 2
+    has_weights = getattr(EXTRACTORS.get(name), "extra", None) == "images"
+    if options.adaptation is not None or not is_judged or not has_weights:
+        return ""
+    seconds = adapt_seconds(len(labelling.files), resolve_device(options.device).type)
+    if seconds > SHORT_S:
+        return ""
+    return (
+        f"With --adapt the network would be fine-tuned to these images, which is often more accurate and takes about "
+        f"{max(1, round(seconds / 60))} min here."
+    )

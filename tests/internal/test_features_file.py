@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from grande_gnn.errors import FileFormatError
+from grande_gnn.internal import features_file
 from grande_gnn.internal.features_file import FeaturesFile, load_features, save_features, write_features
 
 X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
@@ -95,3 +97,51 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
         write_features(tmp_path / "f.npz", fails(), ["a", "b"], ["", ""])
     assert [path.name for path in tmp_path.iterdir()] == ["f.npz"]
     assert (tmp_path / "f.npz").read_bytes() == b"old"
+
+
+def test_sparse_features_are_read_sparse_or_dense(tmp_path, monkeypatch):
+    dense = np.random.default_rng(0).poisson(0.4, size=(5, 7)).astype(np.float32)
+    matrix = sp.csr_matrix(dense)
+    path = tmp_path / "f.npz"
+    np.savez(
+        path,
+        data=matrix.data,
+        indices=matrix.indices,
+        indptr=matrix.indptr,
+        shape=matrix.shape,
+        labels=np.arange(5),
+    )
+    np.testing.assert_array_equal(load_features(path).features, dense)
+    kept = load_features(path, sparse=True)
+    assert sp.issparse(kept.features)
+    np.testing.assert_array_equal(kept.features.toarray(), dense)
+    assert kept.files.tolist() == ["0", "1", "2", "3", "4"]
+    sp.save_npz(path, matrix)
+    np.testing.assert_array_equal(load_features(path, sparse=True).features.toarray(), dense)
+    monkeypatch.setattr(features_file, "DENSE_BYTES", 100)
+    with pytest.raises(FileFormatError, match=r"too large as a dense matrix.*; got 5 x 7"):
+        load_features(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"indices": np.array([9, 9])}, "compressed rows whose indices are columns; got"),
+        ({"indptr": np.array([0, 1])}, "compressed rows"),
+        ({"shape": np.array([2])}, "compressed rows"),
+        ({"shape": np.array([2, -3])}, "compressed rows"),
+        ({"data": np.array([np.nan, 1])}, "must be finite"),
+        ({"indptr": np.array([0, 2, 1])}, "compressed rows"),
+    ],
+)
+def test_damaged_sparse_features_are_refused(tmp_path, changes, message):
+    arrays = {
+        "data": np.ones(2),
+        "indices": np.array([0, 2]),
+        "indptr": np.array([0, 1, 2]),
+        "shape": np.array([2, 3]),
+    }
+    np.savez(tmp_path / "f.npz", **(arrays | changes))
+    with pytest.raises(FileFormatError, match=message) as caught:
+        load_features(tmp_path / "f.npz", sparse=True)
+    assert "\n" not in str(caught.value)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from grande_gnn.errors import InvalidInputError, OutputExistsError
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
@@ -107,3 +108,16 @@ def test_refuses_before_the_work(samples, tmp_path):
     (tmp_path / "out" / "predictions.csv").write_text("x")
     with pytest.raises(OutputExistsError):
         label_file(path, tmp_path / "out", FIXED)
+
+
+def test_sparse_samples_are_labelled_as_dense_ones_are(samples, tmp_path):
+    path, X, names, few, _ = samples
+    matrix = sp.csr_matrix(X)
+    sparse = tmp_path / "sparse.npz"
+    np.savez(
+        sparse, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=matrix.shape, files=names, labels=few
+    )  # fmt: skip
+    dense, same = label_file(path, None, FIXED), label_file(sparse, tmp_path / "out", FIXED)
+    assert same.labels == dense.labels
+    np.testing.assert_array_equal(same.confidence, dense.confidence)
+    assert suggest_for_file(sparse) == suggest_for_file(path)

@@ -8,14 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from grande_gnn.classifier.committee import Committee, Selection, train_alone, train_committee
 from grande_gnn.classifier.context import matching_rows, with_context
 from grande_gnn.classifier.copies import find_copies
 from grande_gnn.classifier.halves import HalfFeatures, HalfProblems, Halves, train_halves
+from grande_gnn.classifier.inputs import CheckedInputs
 from grande_gnn.classifier.label_checks import check_labels, one_line_errors
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
@@ -27,17 +28,12 @@ from grande_gnn.engine.degrees import as_degree
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import build_graph
 from grande_gnn.graph.kinds import public_graphs
-from grande_gnn.internal.validation import (
-    check_choice,
-    check_features,
-    check_integer,
-    check_sigma,
-)
+from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_sigma
 
 __all__ = ["GrandeClassifier"]
 
 
-class GrandeClassifier(ClassifierMixin, BaseEstimator):
+class GrandeClassifier(ClassifierMixin, CheckedInputs):
     """Semi-supervised classifier: a diffusion GNN on a neighbour graph, with the GRaNDe degree.
 
     Samples become ranked lists, lists a graph, and SGC or APPNP spreads the known labels over it with
@@ -80,7 +76,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
     degree_, graph_, parameters_, problem_, choice_ : of the first member: the degree δ of every node after training, the
         graph that the labels were spread over, the trained parameters, what is needed to train on other labels, and
         graph, n_neighbors, normalize and sigma as used.
-    features_ : the fitted rows.
+    features_ : the fitted rows, as they were trained on before normalization.
+    reduction_ : how sparse features became dense; ``None`` if they were.
     neighbors_ : the neighbors of the normalized features, searched once for everything that needs them.
     normalizer_ : the statistics of the normalization.
     selection_ : what ``"auto"`` became, with held-out predictions; ``None`` when nothing was ``"auto"``.
@@ -149,7 +146,8 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : features, one row per sample, labelled and unlabelled together.
+        X : features, one row per sample, labelled and unlabelled together; a scipy sparse matrix is reduced to 256 features
+            where it would be large as a dense one (:mod:`grande_gnn.classifier.reduction`).
         y : one label per sample; ``-1``, ``None``, ``NaN`` or ``""`` for the unlabelled.
         graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers) instead of
             neighbors searched in X.
@@ -192,7 +190,15 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         automatic = self.selection_ is not None
         other = clone(self).set_params(**({} if automatic else asdict(self.choice_)), context=None)
-        kept = ("features_", "normalizer_", "neighbors_", "n_features_in_", "feature_names_in_", "_copies")
+        kept = (
+            "features_",
+            "reduction_",
+            "normalizer_",
+            "neighbors_",
+            "n_features_in_",
+            "feature_names_in_",
+            "_copies",
+        )
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
         n_classes = len(other.classes_)
@@ -297,13 +303,6 @@ class GrandeClassifier(ClassifierMixin, BaseEstimator):
                 "'auto' settings need a degree by name ('grande' or 'centrality') or a degree object; got a function"
             )
         return members_for(wanted, n_samples, len(self.classes_)) if wanted.is_open else [wanted]
-
-    def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
-        if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
-            check_features(X, name="X")  # refuses them; scikit-learn would take dates for numbers
-        with one_line_errors(), np.errstate(over="ignore"):
-            array = validate_data(self, X, reset=reset, dtype=np.float32, ensure_all_finite=False)
-        return check_features(array, name="X") + np.float32(0)  # −0 becomes 0: equal rows have equal bytes
 
     # -- answers --------------------------------------------------------------------------------------
 

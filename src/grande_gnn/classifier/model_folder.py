@@ -208,6 +208,8 @@ def check_arrays(
     check_array(shares, "label_distributions", "f", (n, n_classes), 0, 1)
     if not np.allclose(shares.sum(axis=1), 1):
         raise InvalidInputError("label_distributions must sum to one in each row; got other sums")
+    if "reduction.components" in arrays:
+        check_array(arrays["reduction.components"], "reduction.components", "f", (d, None))
     if "neighbors.lists" in arrays:  # what it names is checked where it is used
         check_array(arrays["neighbors.lists"], "neighbors.lists", "i", (n, None), 0, n - 1)
     graphs = [about for about in members if about["graph"] is not None]

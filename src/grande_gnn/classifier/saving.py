@@ -31,6 +31,7 @@ from grande_gnn.classifier.model_folder import (
 from grande_gnn.classifier.normalizer import Normalizer
 from grande_gnn.classifier.preparation import Choice
 from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.classifier.reduction import Reduction
 from grande_gnn.engine import Settings
 from grande_gnn.engine.degrees import DEGREES, as_degree
 from grande_gnn.engine.models import MODELS, as_model
@@ -68,6 +69,8 @@ def _arrays(clf: Any) -> dict[str, np.ndarray]:
         "features": clf.features_, "label_distributions": clf.label_distributions_,
         "normalizer.center": clf.normalizer_.center,
     }  # fmt: skip
+    if clf.reduction_ is not None and clf.reduction_.components is not None:
+        arrays["reduction.components"] = clf.reduction_.components
     if clf.neighbors_.length:  # with a ready graph there may have been no search
         arrays["neighbors.lists"] = clf.neighbors_.lists(clf.neighbors_.length)
     for position, member in enumerate(clf.committee_.members):
@@ -164,7 +167,9 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
         if lists is None
         else Neighbors.from_lists(inputs, lists, device=clf.device)
     )
-    clf.n_features_in_ = clf.features_.shape[1]
+    components = arrays.get("reduction.components")
+    clf.reduction_ = None if components is None else Reduction(components)
+    clf.n_features_in_ = clf.features_.shape[1] if components is None else components.shape[1]
     committee = _committee(clf, settings, described, arrays)
     automatic = rest.get("automatic", False)  # a choice made by an earlier version is like one of the user's
     clf.selection_ = Selection.of(committee) if automatic else None

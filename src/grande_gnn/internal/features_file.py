@@ -1,5 +1,8 @@
 """Features files: ``.npz`` with ``features`` (n × d), ``files`` (n), and optionally ``labels`` (n) and ``classes``.
 
+Sparse features are the arrays ``data``, ``indices``, ``indptr`` and ``shape`` instead: compressed rows, as
+``scipy.sparse.save_npz`` writes them.
+
 ``labels`` are class names (``""`` = unlabelled) or integers; where ``classes`` is present, integers are indices into
 it and −1 means unlabelled.
 """
@@ -19,16 +22,23 @@ from numpy.typing import NDArray
 from grande_gnn.errors import FileFormatError
 from grande_gnn.internal.files import naming, write_atomically
 from grande_gnn.internal.npz_file import Wanted, read_npz
-from grande_gnn.internal.validation import check_features, encode_labels
+from grande_gnn.internal.validation import check_features, check_sparse, encode_labels
 
 __all__ = ["FeaturesFile", "load_features", "save_features", "write_features"]
 
 _ARRAYS = {
-    "features": Wanted("fiu", 2),
+    "features": Wanted("fiu", 2, required=False),
     "files": Wanted("US", 1, required=False),
     "labels": Wanted("iufUS", 1, required=False),
     "classes": Wanted("iuUS", 1, required=False),
 }
+
+_SPARSE = {
+    "data": Wanted("fiu", 1), "indices": Wanted("iu", 1), "indptr": Wanted("iu", 1), "shape": Wanted("iu", 1),
+}  # fmt: skip
+
+DENSE_BYTES = 256 * 2**20
+"""Sparse features that take no more than this as a dense matrix are made one for readers that need it."""
 
 _CHUNK = 4096
 """File names converted at a time."""
@@ -38,17 +48,24 @@ _CHUNK = 4096
 class FeaturesFile:
     """The content of a features file; ``labels`` are class names or numbers, or ``None``."""
 
-    features: NDArray[np.float32]
+    features: Any
+    """A float32 matrix, or a scipy sparse one if it was asked for."""
     files: NDArray[np.str_]
     labels: NDArray[Any] | None
 
 
-def load_features(path: str | os.PathLike[str]) -> FeaturesFile:
-    """Read a features file and check it; integer labels with ``classes`` become names."""
+def load_features(path: str | os.PathLike[str], *, sparse: bool = False) -> FeaturesFile:
+    """Read a features file and check it; integer labels with ``classes`` become names.
+
+    Sparse features stay sparse if ``sparse``, and otherwise become dense, or are refused where that is large.
+    """
     arrays = read_npz(path, "features", _ARRAYS)
     with naming(path):
-        features = check_features(arrays["features"])
-    n = len(features)
+        if "features" in arrays:
+            features: Any = check_features(arrays["features"])
+        else:
+            features = _sparse(path, sparse)
+    n = features.shape[0]
     files = arrays.get("files")
     files = np.array([str(i) for i in range(n)]) if files is None else files
     labels = arrays.get("labels")
@@ -62,6 +79,36 @@ def load_features(path: str | os.PathLike[str]) -> FeaturesFile:
     if labels is not None and "classes" in arrays and labels.dtype.kind in "iu":
         labels = _names(path, labels, arrays["classes"].astype(str))
     return FeaturesFile(features, files, labels)
+
+
+def _sparse(path: str | os.PathLike[str], keep: bool) -> Any:
+    """The features in compressed rows."""
+    try:
+        arrays = read_npz(path, "features", _SPARSE)
+    except FileFormatError as error:
+        if "has no array" in str(error):  # then it is no features file of either kind
+            read_npz(path, "features", {"features": Wanted("fiu", 2)})
+        raise
+    from scipy.sparse import csr_matrix
+
+    try:
+        shape = tuple(int(size) for size in arrays["shape"])
+        if len(shape) != 2 or len(arrays["indptr"]) != shape[0] + 1:
+            raise ValueError(f"shape {shape} and {len(arrays['indptr'])} entries of 'indptr'")
+        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise FileFormatError(
+            f"{path} must hold compressed rows whose indices are columns; got {' '.join(str(error).split())[:200]}"
+        ) from None
+    if keep:
+        return check_sparse(matrix)
+    if 4 * shape[0] * shape[1] > DENSE_BYTES:
+        raise FileFormatError(
+            f"{path} holds sparse features that are too large as a dense matrix, which this needs: reduce them first, for "
+            f"example with scikit-learn's TruncatedSVD; got {shape[0]} x {shape[1]}"
+        )
+    return check_features(check_sparse(matrix).toarray())
 
 
 def _names(path: Any, labels: NDArray[Any], classes: NDArray[np.str_]) -> NDArray[np.str_]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from grande_gnn import __version__
 from grande_gnn.classifier.estimator import GrandeClassifier
@@ -29,7 +30,7 @@ from grande_gnn.images import (
     load_parts,
 )
 from grande_gnn.internal.swap import recover
-from grande_gnn.internal.validation import check_features
+from grande_gnn.internal.validation import check_features, check_sparse
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.corrections import n_pending
 from grande_gnn.labelling.decisions import Journal
@@ -128,7 +129,7 @@ def label_features(
 
     Parameters
     ----------
-    features : array of shape (n_samples, n_features).
+    features : array of shape (n_samples, n_features), or a scipy sparse matrix.
     labels : one per sample; ``""``, ``None``, ``NaN`` or ``-1`` for the unlabelled.
     files : a name for each sample, all different; None: its number.
     out : folder for the results; None: nothing is written.
@@ -138,11 +139,12 @@ def label_features(
     """
     tell = progress or _silent
     _check_out(out, options)
-    X = check_features(features)
-    names = [str(i) for i in range(len(X))] if files is None else [str(file) for file in files]
-    if len(names) != len(X) or len(set(names)) != len(names):
+    X = check_sparse(features) if issparse(features) else check_features(features)
+    n = X.shape[0]
+    names = [str(i) for i in range(n)] if files is None else [str(file) for file in files]
+    if len(names) != n or len(set(names)) != len(names):
         raise InvalidInputError(
-            f"files must be one name per sample, all different: {len(X)} samples; "
+            f"files must be one name per sample, all different: {n} samples; "
             f"got {len(names)} names, {len(set(names))} of them different"
         )
     result = _labelled(X, labels, names, options, graph, tell)
@@ -282,7 +284,7 @@ def _labelled(
     graph: Any,
     tell: Progress,
 ) -> Labelling:
-    ready = options.ready_graph(len(features), files) if graph is None else graph
+    ready = options.ready_graph(features.shape[0], files) if graph is None else graph
     tell(Step("train"))
     clf = options.classifier().fit(features, labels, ready)
     return assess(clf, labels, files, coverage=options.coverage)

@@ -47,7 +47,7 @@ def label_file(
         check_destination(
             Path(out), [], options.named_places | {"features": path}, overwrite=options.overwrite
         )
-    content = load_features(path)
+    content = load_features(path, sparse=True)
     labels, problems = _labels_of(path, content, options)
     root = _folder_of_images(path, content.files.tolist())
     if options.export and root is None:
@@ -57,7 +57,7 @@ def label_file(
         )
     if is_unlabelled(as_label_array(labels)).all():
         raise InvalidInputError(
-            f"none of the {len(content.features)} samples is labelled: `grande label {path} --template labels.csv` writes "
+            f"none of the {len(content.files)} samples is labelled: `grande label {path} --template labels.csv` writes "
             f"a file to fill in, which --labels takes; got no label in {path.name}"
         )
     result = label_features(
@@ -77,7 +77,7 @@ def suggest_for_file(
     :func:`~grande_gnn.labelling.suggest.suggest_labels` does for images.
     """
     path = Path(file)
-    content = load_features(path)
+    content = load_features(path, sparse=True)
     labels, _ = _labels_of(path, content, options)
     unknown = is_unlabelled(as_label_array(labels))
     order = suggest(content.features, strategy=strategy, labels=labels, random_state=options.seed)
@@ -92,7 +92,7 @@ def _labels_of(path: Path, content: FeaturesFile, options: LabelOptions) -> tupl
     if options.labels is not None:
         return read_label_csv(Path(options.labels), path.parent, content.files.tolist())
     if content.labels is None:
-        return [""] * len(content.features), []
+        return [""] * len(content.files), []
     return content.labels, []
 
 

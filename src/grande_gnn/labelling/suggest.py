@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from grande_gnn.classifier.normalizer import Normalizer
+from grande_gnn.classifier.reduction import Reduction
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Neighbors
 from grande_gnn.images import ImageSet
@@ -178,7 +180,7 @@ def _inverse(neighbors: NDArray[np.int32]) -> list[NDArray[np.int64]]:
 
 def _neighbors(features: ArrayLike, device: str = "auto") -> Neighbors:
     """The neighbors in normalized features."""
-    X = check_features(features)
+    X = Reduction.fit(features).transform(features) if issparse(features) else check_features(features)
     return Neighbors(Normalizer.fit(X, NORMALIZATION).transform(X), device=device)
 
 

@@ -1,0 +1,53 @@
+"""The door of the estimator: dense or sparse features in, a dense and finite float32 matrix out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from grande_gnn.classifier.label_checks import one_line_errors
+from grande_gnn.classifier.reduction import Reduction
+from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.validation import check_features
+
+__all__ = ["CheckedInputs"]
+
+
+class CheckedInputs(BaseEstimator):
+    """What an estimator does to X before it uses it; ``reduction_`` remembers how sparse features became dense."""
+
+    reduction_: Reduction | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
+        if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
+            check_features(X, name="X")  # refuses them; scikit-learn would take dates for numbers
+        if reset:
+            self.reduction_ = Reduction.fit(X) if sp.issparse(X) else None
+        known = getattr(self, "reduction_", None)
+        if known is not None and known.components is not None:
+            return self._reduced(X, known)
+        dense = Reduction(None).transform(X) if sp.issparse(X) else X
+        with one_line_errors(), np.errstate(over="ignore"):
+            array = validate_data(self, dense, reset=reset, dtype=np.float32, ensure_all_finite=False)
+        return check_features(array, name="X") + np.float32(0)  # −0 becomes 0: equal rows have equal bytes
+
+    def _reduced(self, X: Any, reduction: Reduction) -> NDArray[np.float32]:
+        """Few features instead of very many; dense rows of the many are welcome too."""
+        if getattr(self, "context", None) is not None:
+            raise InvalidInputError(
+                "sparse features that are too large to be dense take no context: put its rows into X; got a context"
+            )
+        rows = X if sp.issparse(X) else sp.csr_matrix(check_features(X, name="X"))
+        assert reduction.components is not None
+        self.n_features_in_ = reduction.components.shape[1]
+        return check_features(reduction.transform(rows), name="X") + np.float32(0)

@@ -1,0 +1,66 @@
+"""The estimator takes sparse features, small and large ones, in every method."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from grande_gnn import GrandeClassifier
+from grande_gnn.classifier import reduction
+from grande_gnn.errors import InvalidInputError
+
+FAST = {"n_neighbors": 6, "hidden": 16, "epochs": 60, "lr": 0.02, "device": "cpu", "random_state": 0}
+
+
+@pytest.fixture
+def bags():
+    """Bags of words of three subjects, each with words of its own and some that all share."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    rates = np.full((60, 40), 0.1)
+    for i in range(60):
+        rates[i, 10 * y[i] : 10 * y[i] + 10] = 1.0
+    X = rng.poisson(rates).astype(np.float32)
+    return X, y, np.where(np.arange(60) < 12, y, -1)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array])
+def test_small_sparse_features_give_what_dense_ones_give(bags, form):
+    X, _, few = bags
+    dense, sparse = GrandeClassifier(**FAST).fit(X, few), GrandeClassifier(**FAST).fit(form(X), few)
+    np.testing.assert_array_equal(sparse.label_distributions_, dense.label_distributions_)
+    np.testing.assert_array_equal(sparse.predict_proba(form(X[:5])), dense.predict_proba(X[:5]))
+    assert sparse.n_features_in_ == 40
+
+
+@pytest.fixture
+def large(monkeypatch):
+    monkeypatch.setattr(reduction, "DENSE_BYTES", 100)
+    monkeypatch.setattr(reduction, "N_COMPONENTS", 8)
+
+
+def test_large_sparse_features_are_reduced_predicted_and_saved(bags, large, tmp_path):
+    X, y, few = bags
+    clf = GrandeClassifier(**FAST).fit(sp.csr_matrix(X), few)
+    assert clf.features_.shape == (60, 8)
+    assert clf.n_features_in_ == 40
+    assert np.mean(clf.transduction_ == y) > 0.9
+    np.testing.assert_array_equal(clf.predict(sp.csr_matrix(X)), clf.transduction_)
+    np.testing.assert_array_equal(clf.predict(X), clf.transduction_)  # dense rows of the same features
+    clf.save(tmp_path / "model")
+    again = GrandeClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(
+        again.predict_proba(sp.csr_matrix(X[:7])), clf.predict_proba(sp.csr_matrix(X[:7]))
+    )
+    assert again.n_features_in_ == 40
+    np.testing.assert_array_equal(clf.refit(few).predict(sp.csr_matrix(X)), clf.transduction_)
+    with pytest.raises(InvalidInputError, match="must have the 40 features"):
+        clf.predict(sp.csr_matrix(X[:, :30]))
+    with pytest.raises(InvalidInputError, match="take no context"):
+        GrandeClassifier(**FAST, context=X[:3]).fit(sp.csr_matrix(X), few)
+
+
+def test_a_dense_fit_after_a_sparse_one_forgets_the_reduction(bags, large):
+    X, _, few = bags
+    clf = GrandeClassifier(**FAST).fit(sp.csr_matrix(X), few).fit(X, few)
+    assert clf.reduction_ is None
+    assert clf.features_.shape == (60, 40)

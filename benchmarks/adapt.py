@@ -175,7 +175,11 @@ class Photos:
         """The maps that all splits share: made by the first process that needs them, read by the others."""
         key = f"{self.name}-{self.options.extractor}-{self.blocks}-{self.options.views}"
         path = Path(tempfile.gettempdir()) / f"maps-{key}-{os.getppid()}.npy"
+        if self.options.maps is not None:
+            path = self.options.maps / f"maps-{key}.npy"
         try:
+            if path.exists():
+                raise FileExistsError
             path.with_suffix(".lock").touch(exist_ok=False)
         except FileExistsError:
             while not path.exists():
@@ -194,7 +198,8 @@ class Photos:
         return torch.cat([network(views.center(part)).float().cpu() for part in rows.split(128)]).numpy()
 
     def classifier(self, X: np.ndarray, labels: list[str], **more: Any) -> GrandeClassifier:
-        return GrandeClassifier(device=self.options.device, random_state=0, **AUTO).fit(X, labels, **more)
+        clf = GrandeClassifier(self.options.model, device=self.options.device, random_state=0, **AUTO)
+        return clf.fit(X, labels, **more)
 
     def teacher(self, key: tuple[int, int], codes: np.ndarray) -> GrandeClassifier:
         if key not in self.judges:
@@ -248,7 +253,8 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     start = time.perf_counter()
     teacher = photos.teacher((task.labels, task.split), codes)
     row: dict[str, Any] = {
-        **task._asdict(), "form": form, "extractor": options.extractor, "steps": recipe.steps, "views": options.views,
+        **task._asdict(), "form": form, "extractor": options.extractor, "model": options.model,
+        "steps": recipe.steps, "batch": recipe.batch, "views": options.views,
         "frozen": accuracy(teacher.label_distributions_),
     }  # fmt: skip
     begin = time.perf_counter()
@@ -285,7 +291,7 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
 
 def work(tasks: Any, results: Any, options: Any) -> None:
     """A process: measure until nothing is left or the time is up."""
-    torch.set_num_threads(1 if options.device == "cpu" else 2)
+    torch.set_num_threads(max(1, 2 // options.jobs) if options.device == "cpu" else 2)
     photos = None
     while time.time() < options.until:
         try:
@@ -383,6 +389,10 @@ def main() -> None:
     )
     running.add_argument("--jobs", type=int, default=3, help="trainings side by side")
     running.add_argument("--seconds", type=float, default=1e9, help="start nothing new after so long")
+    running.add_argument("--model", default="appnp", help="the GNN")
+    running.add_argument(
+        "--maps", type=Path, help="folder in which the maps of views are kept for later runs"
+    )
     running.add_argument("--views", type=int, default=16, help="views of each kind that are computed once")
     running.add_argument("--steps", type=int, default=0, help="another number of steps, with the next two")
     running.add_argument("--batch", type=int, default=16)

@@ -1,6 +1,8 @@
 """Adapting from images and labels to weights."""
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,14 @@ from PIL import Image
 
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images import load_extractor
-from grande_gnn.images.adapt import DEFAULTS, AdaptOptions, adapt_network, kept_views, with_labels
+from grande_gnn.images.adapt import (
+    DEFAULTS,
+    AdaptOptions,
+    adapt_network,
+    kept_views,
+    predicted_gib,
+    with_labels,
+)
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.squares import square_features
 
@@ -164,3 +173,12 @@ def test_views_are_kept_as_far_as_memory_allows(task, tiny_network, monkeypatch)
     assert len(kept.maps) == 3
     monkeypatch.setattr(view_source, "MAPS", 3 * one - 1)
     assert isinstance(kept_views(live, trunk, 36, 2), TrunkViews)
+
+
+def test_the_predicted_memory_is_what_was_measured():
+    path = Path(__file__).parents[2] / "benchmarks" / "results" / "adapt_h200_first.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        assert predicted_gib(Recipe(), int(row["size"])) == pytest.approx(float(row["peak_gib"]), abs=0.05)
+    assert predicted_gib(Recipe(contrast=0.0), 224) < predicted_gib(Recipe(), 224)

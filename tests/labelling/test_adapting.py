@@ -144,3 +144,12 @@ def test_corrections_keep_the_judges(photos, tmp_path):
     assert SEEN not in better.doubts
     later = Labelling.load(tmp_path / "out").corrected({"30.png": "down"})  # the judges are not saved
     assert later.doubts[0] == SEEN
+
+
+def test_uneven_labels_and_a_class_that_one_half_does_not_know(photos, tmp_path):
+    rows = ["file,label", "down/00.png,down", *(f"across/{i:02d}.png,across" for i in range(1, 24, 2))]
+    (tmp_path / "few.csv").write_text("\n".join(rows))
+    short = replace(ON, adapt=AdaptOptions("full", replace(RECIPE, steps=4), device="cpu"))
+    result = label_images(photos, options=replace(short, labels=tmp_path / "few.csv"))
+    assert np.isfinite(result.confidence).all()
+    assert sum(result.settings["adapt"]["held_out"].values()) > 0

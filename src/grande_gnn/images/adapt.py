@@ -35,7 +35,16 @@ from grande_gnn.images.view_source import CachedViews, LiveViews, TrunkViews, Vi
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice
 
-__all__ = ["DEFAULTS", "FORMS", "AdaptOptions", "Teacher", "adapt_network", "kept_views", "with_labels"]
+__all__ = [
+    "DEFAULTS",
+    "FORMS",
+    "AdaptOptions",
+    "Teacher",
+    "adapt_network",
+    "kept_views",
+    "predicted_gib",
+    "with_labels",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +65,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "cpu": {"recipe": Recipe(steps=100, batch=16, ratio=2), "n_views": 3, "blocks": 5},
 }
 """What options that are None become on each device: on a CPU every view takes half a minute, and every step a second."""
+
+FIXED_GIB, PIXEL_GIB = 0.87, 1.737e-4 / 224
+"""GPU memory of the form ``"full"`` with lite0: a fixed part, and a part for each pixel of a labelled or strong view. They
+fit the three sizes in ``benchmarks/results/adapt_h200_first.csv`` to 0.03 GiB; larger networks take more."""
 
 SMALLEST_BATCH = 4
 """Labelled images per step below which a lack of memory is an error."""
@@ -130,6 +143,10 @@ def adapt_network(
     squares = images if isinstance(images, Tensor) else _read(images, loaded, tell)
     live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
     loaded = loaded.to(device)
+    if device.type == "cuda" and options.form == "full":
+        logger.info(
+            "adapting takes about %.1f GiB of GPU memory with lite0", predicted_gib(options.chosen, live.size)
+        )
     if features is None:
         features = _features(loaded, live, len(labels))
     probabilities = torch.from_numpy(np.asarray(teacher(features, labels), dtype=np.float32)).to(device)
@@ -143,6 +160,16 @@ def adapt_network(
     state = TrainingState(options.checkpoint, loaded.identity, labels, options.chosen, options.form)
     _train(training, state, tell)
     return _result(training, loaded, extractor, options)
+
+
+def predicted_gib(recipe: Recipe, size: int) -> float:
+    """GPU memory that the form ``"full"`` takes with lite0, however many images there are.
+
+    >>> round(predicted_gib(Recipe(), 224), 1)
+    9.6
+    """
+    views = recipe.batch * (1 + recipe.ratio * (2 if recipe.contrast else 1))
+    return FIXED_GIB + PIXEL_GIB * views * size**2
 
 
 def with_labels(probabilities: Tensor, labels: NDArray[np.int64]) -> Tensor:

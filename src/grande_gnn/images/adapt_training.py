@@ -60,8 +60,8 @@ class Recipe:
     contrast_threshold: float = 0.8
     """Pairs of images with less probability of one class are not neighbors in the pseudo-label graph."""
     mean_teacher: bool = True
-    """Whether pseudo-labels come from the averaged weights instead of the present ones, which gain points: the average has
-    batch statistics of all images, and weak views alone would have others than strong ones."""
+    """Whether pseudo-labels come from the averaged weights, with the statistics of all images, not from the present weights
+    with those of the batch. On the one fold where it was tried it was several points better (``docs/adapt.md``)."""
 
 
 class _WithHeads(nn.Module):

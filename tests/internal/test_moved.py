@@ -196,7 +196,8 @@ def test_nothing_of_ours_uses_an_old_name():
         p for folder in ("src", "tests", "benchmarks", "scripts") for p in (repository / folder).rglob("*.py")
     ]
     assert len(files) > 200
-    uses = {str(p.relative_to(repository)): old & set(imported(p)) for p in files if p != Path(__file__)}
+    on_purpose = {Path(__file__), repository / "tests/attack/findings.py"}  # it also runs on version 0.1
+    uses = {str(p.relative_to(repository)): old & set(imported(p)) for p in files if p not in on_purpose}
     assert not {path: names for path, names in uses.items() if names}
 
 

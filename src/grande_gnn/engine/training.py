@@ -61,11 +61,13 @@ def train(
         def train_batch(batch: list[Replica]) -> list[Outcome]:
             """A function of its own, so that nothing of a batch is left in memory when the next is built."""
             model: Trainable
+            watch = None
             if settings.kind.is_diffusion:
                 model = backend.build(tensor, graph, batch, n_classes)
             else:
-                model = PlainTraining(tensor, graph, batch[0], n_classes, settings)
-            _fit(model, backend, len(batch), progress, _watch(model, batch[0], settings))
+                model = plain = PlainTraining(tensor, graph, batch[0], n_classes, settings)
+                watch = _watch(plain, batch[0], settings)
+            _fit(model, backend, len(batch), progress, watch)
             return list(_outcomes(model, len(batch), keep_models))
 
         for members in _batches(replicas, X.shape, graph, n_classes, backend):
@@ -83,8 +85,8 @@ def _backend(device: torch.device, settings: Settings) -> Backend:
     return CudaBackend(device, settings)
 
 
-def _watch(model: Trainable, replica: Replica, settings: Settings) -> BestEpoch | None:
-    if settings.patience is None or replica.validation is None or not isinstance(model, PlainTraining):
+def _watch(model: PlainTraining, replica: Replica, settings: Settings) -> BestEpoch | None:
+    if settings.patience is None or replica.validation is None:
         return None
     return BestEpoch(model, replica.validation, settings)
 

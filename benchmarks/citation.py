@@ -62,7 +62,7 @@ def measure(options: argparse.Namespace, wanted: list[tuple[Key, int]]) -> None:
     for key, seed in wanted:
         if (*key, seed) not in done:
             missing.setdefault(key, []).append(seed)
-    chunks = [(key, seeds[a : a + 5]) for key, seeds in missing.items() for a in range(0, len(seeds), 5)]
+    chunks = [(key, seeds[a : a + 2]) for key, seeds in missing.items() for a in range(0, len(seeds), 2)]
     chunks.sort(key=lambda chunk: chunk[1][0])  # what is stopped early has the same seeds of everything
     with ProcessPoolExecutor(options.jobs) as pool:
         running = {pool.submit(train_seeds, options.folder, *chunk): chunk for chunk in chunks}

@@ -486,3 +486,59 @@ def test_two_extractors_work_side_by_side(photos, run, tmp_path, tiny_network):
     assert all(
         row["label"] == ("red", "green", "blue")[int(row["file"].split("/")[-1][:2]) % 3] for row in rows
     )
+
+
+# -- texts --------------------------------------------------------------------------------------------------
+
+
+def test_texts_from_the_template_to_new_texts(grande, refused, tmp_path):
+    words = {"animals": ["fox", "dog", "cat", "owl"], "tools": ["hammer", "saw", "drill", "nail"]}
+    rows = [(name, " ".join(np.roll(words[name], i)[:3])) for i in range(20) for name in words]
+    with (tmp_path / "texts.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["story"], *([text] for _, text in rows)])
+    source = ["label", tmp_path / "texts.csv", "--text", "story"]
+    fixed = [
+        "--graph",
+        "knn",
+        "--neighbors",
+        8,
+        "--normalize",
+        "center-l2",
+        "--sigma",
+        0.2,
+        "--device",
+        "cpu",
+    ]
+    assert "with --text: one of story; got none" in refused(
+        "label", tmp_path / "texts.csv", "-o", tmp_path / "out"
+    )
+    unlabelled = grande(*source, "-o", tmp_path / "out")
+    assert unlabelled.exit_code != 0
+    assert "--template labels.csv" in unlabelled.stderr
+    assert "40 texts" in grande(*source, "--dry-run").stdout
+    assert grande(*source, "--template", tmp_path / "labels.csv").exit_code == 0
+    with (tmp_path / "labels.csv").open(newline="") as file:
+        template = list(csv.DictReader(file))
+    assert [*template[0]] == ["file", "label", "text"]
+    for row in template[:12]:
+        row["label"] = rows[int(row["file"]) - 1][0]
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["file", "label", "text"])
+        writer.writeheader()
+        writer.writerows(template)
+    result = grande(*source, "--labels", tmp_path / "labels.csv", "-o", tmp_path / "out", *fixed)
+    assert result.exit_code == 0, result.output
+    assert "28 texts labelled in 2 classes" in result.stdout
+    with (tmp_path / "out" / "predictions.csv").open(newline="") as file:
+        assert [row["label"] for row in csv.DictReader(file)] == [name for name, _ in rows]
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "a.txt").write_text("the saw and the drill")
+    more = grande(
+        "label", tmp_path / "new", "--reuse", tmp_path / "out", "-o", tmp_path / "more", "--device", "cpu"
+    )
+    assert more.exit_code == 0, more.output
+    assert "tools" in (tmp_path / "more" / "predictions.csv").read_text()
+
+
+def test_texts_and_images_are_not_mixed(photos, refused, tmp_path):
+    assert "leave it out for images" in refused("label", photos, "--text", "body", "-o", tmp_path / "out")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class SentenceModel:
         digest = hashlib.blake2b(digest_size=6)
         for key, tensor in self.network.state_dict().items():
             digest.update(key.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
-        safe_name = re.sub(r"[^\w.-]+", "_", name)[-60:]
+        safe_name = re.sub(r"[^\w.-]+", "_", PurePath(name).name)[-60:]  # the model may be moved
         self.identity = f"text-{safe_name}-{digest.hexdigest()}"
 
     def features(

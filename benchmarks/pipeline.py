@@ -1,6 +1,6 @@
 """The whole way after extraction, stage by stage: features on disk → labels, confidence, report.
 
-    python benchmarks/pipeline.py --device cuda --cases 10000:100 100000:100 1000000:100 1000000:1000
+    python benchmarks/pipeline.py --device cuda --cases 2000:20 10000:100 100000:100 1000000:100 1000000:1000
     python benchmarks/pipeline.py --device cpu  --cases 10000:100 100000:100
     python benchmarks/pipeline.py --draw                                    # exponents and plot from the rows
 
@@ -117,13 +117,13 @@ def measure(
         codes = few_labels(y, PER_CLASS, seed)
         labels = np.where(codes >= 0, np.char.add("class ", codes.astype(str)), "")
         watch = watched()
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         with watch.stage("read"):
             X = np.load(path, mmap_mode="r")
             result = label_features(
                 X, labels, out=Path(folder) / "out", options=LabelOptions(device=device, seed=seed)
             )
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
         out = Path(folder) / "out"
         sizes = {name: (out / name).stat().st_size / 2**20 for name in ("report.html", "predictions.csv")}
     row = _row(result, y, codes, watch, seconds)
@@ -134,6 +134,7 @@ def measure(
         "n": n, "classes": c, "device": device, "all_members": int(all_members), "backend": backend, "seed": seed,
         **row, "recall": "exact" if recall is None else round(recall.value, 4), "host_gib": peak, "gpu_gib": gpu,
         "report_mib": sizes["report.html"], "predictions_mib": sizes["predictions.csv"], "tflops": rate,
+        "cpu_seconds": cpu, "load": os.getloadavg()[0],
     }  # fmt: skip
 
 

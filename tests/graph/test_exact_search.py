@@ -137,3 +137,12 @@ def test_the_predicted_time_grows_with_the_square_of_the_samples(monkeypatch):
     # Ten of 640 samples take one second, so 64 times as many rows against twice as many columns take 64 · 2 · 2.
     assert exact_search.exact_seconds(_normal(1280), 5, cpu) == 1280 / 10 * 1280 / 640
     assert exact_search.exact_seconds(_normal(640), 5, cpu) == 64
+
+
+def test_consecutive_rows_have_the_lists_they_have_among_all():
+    from grande_gnn.graph.exact_search import exact_lists, torch
+
+    X, cpu = np.asarray(HARD["grid"], dtype=np.float32), torch.device("cpu")
+    whole = exact_lists(X, 9, cpu)
+    for rows in (range(0, 50), range(50, 144), range(7, 8)):
+        np.testing.assert_array_equal(exact_lists(X, 9, cpu, 5000, rows=rows), whole[rows.start : rows.stop])

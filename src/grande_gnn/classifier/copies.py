@@ -8,6 +8,8 @@ just members of a dense group. Samples with equal features are copies in any cas
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -25,12 +27,22 @@ AMONG = 5
 """Neighbors that are looked at: a sample has at most this many copies whose features differ from its own."""
 
 
+_FOUND: WeakKeyDictionary[Neighbors, NDArray[np.int64]] = WeakKeyDictionary()
+"""What was found before: several steps of a run ask for the same neighbors."""
+
+
 def find_copies(neighbors: Neighbors) -> NDArray[np.int64]:
     """A group number for each sample, the row of its first copy; a sample without copies is a group of its own.
 
     >>> find_copies(Neighbors([[0.0], [1.0], [1.01], [2.0], [3.0], [4.0], [5.0]])).tolist()
     [0, 1, 1, 3, 4, 5, 6]
     """
+    if neighbors not in _FOUND:
+        _FOUND[neighbors] = _groups(neighbors)
+    return _FOUND[neighbors]
+
+
+def _groups(neighbors: Neighbors) -> NDArray[np.int64]:
     n = len(neighbors)
     near = min(AMONG, n - 1)
     if near < 1:

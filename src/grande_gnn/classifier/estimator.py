@@ -28,6 +28,7 @@ from grande_gnn.engine.degrees import as_degree
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import build_graph
 from grande_gnn.graph.kinds import public_graphs
+from grande_gnn.graph.neighbors import SearchBackend
 from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_sigma
 
 __all__ = ["GrandeClassifier"]
@@ -141,7 +142,14 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
 
     # -- fitting ------------------------------------------------------------------------------------
 
-    def fit(self, X: ArrayLike, y: ArrayLike, graph: Any = None, halves: HalfFeatures | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        graph: Any = None,
+        halves: HalfFeatures | None = None,
+        search: str | SearchBackend = "auto",
+    ) -> Self:
         """Spread the labels of ``y`` over all samples.
 
         Parameters
@@ -152,6 +160,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers) instead of
             neighbors searched in X.
         halves : other features for the trainings on halves of the labels, where X depends on the labels.
+        search : a backend of :class:`~grande_gnn.graph.Neighbors`: a name such as ``"approximate"``, or a function.
         """
         settings = self.settings()
         wanted = self._wanted(graph)
@@ -159,7 +168,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         codes, self.classes_ = check_labels(y, len(X_array), type(self).__name__)
         self.features_, codes = with_context(X_array, codes, self.context)
         preparation = Preparation(
-            self.features_, len(self.classes_), settings, self.hidden, self.degree, graph
+            self.features_, len(self.classes_), settings, self.hidden, self.degree, graph, search
         )
         choices = self._members(wanted, len(codes))
         preparation.expect(choices)
@@ -190,15 +199,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         check_is_fitted(self)
         automatic = self.selection_ is not None
         other = clone(self).set_params(**({} if automatic else asdict(self.choice_)), context=None)
-        kept = (
-            "features_",
-            "reduction_",
-            "normalizer_",
-            "neighbors_",
-            "n_features_in_",
-            "feature_names_in_",
-            "_copies",
-        )
+        kept = ("features_", "reduction_", "normalizer_", "neighbors_", "n_features_in_", "feature_names_in_")
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
         n_classes = len(other.classes_)
@@ -262,10 +263,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     @property
     def copies_(self) -> NDArray[np.int64]:
         """A group number for each fitted sample: near-duplicates share one (``copies.py``)."""
-        known = vars(self).get("_copies")
-        if known is None or known[0] is not self.neighbors_:
-            known = self._copies = (self.neighbors_, find_copies(self.neighbors_))
-        return known[1]
+        return find_copies(self.neighbors_)
 
     def settings(self) -> Settings:
         """The settings of a training with the current parameters."""

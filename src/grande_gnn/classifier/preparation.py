@@ -14,6 +14,7 @@ from grande_gnn.engine import Settings
 from grande_gnn.engine.degrees import as_degree
 from grande_gnn.graph import Graph, Neighbors, build_graph
 from grande_gnn.graph.kinds import GRAPHS
+from grande_gnn.graph.neighbors import SearchBackend
 
 __all__ = ["AUTO", "Choice", "Preparation"]
 
@@ -53,6 +54,7 @@ class Preparation:
     settings, hidden : of the training.
     degree : a registered name, a degree object or a function; names get the σ of the choice.
     graph : a ready graph, sparse matrix or ranked lists instead of neighbors searched in X.
+    search : the backend of the :class:`~grande_gnn.graph.Neighbors`.
     """
 
     def __init__(
@@ -63,9 +65,10 @@ class Preparation:
         hidden: int | None = 256,
         degree: Any = "grande",
         graph: Any = None,
+        search: str | SearchBackend = "auto",
     ) -> None:
         self.X, self.n_classes, self.settings, self.hidden = X, n_classes, settings, hidden
-        self.degree, self.graph = degree, graph
+        self.degree, self.graph, self.search = degree, graph, search
         self._normalizers: dict[str, Normalizer] = {}
         self._neighbors: dict[str, Neighbors] = {}
         self._graphs: dict[tuple[str, int | str, str], Graph] = {}
@@ -82,7 +85,7 @@ class Preparation:
         how = choice.normalize
         if how not in self._neighbors:
             inputs = self.normalizer(choice).transform(self.X)
-            self._neighbors[how] = Neighbors(inputs, device=self.settings.device)
+            self._neighbors[how] = Neighbors(inputs, backend=self.search, device=self.settings.device)
         return self._neighbors[how]
 
     def expect(self, choices: list[Choice]) -> None:

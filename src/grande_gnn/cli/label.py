@@ -76,6 +76,11 @@ TEMPLATE_WRITTEN = (
 @click.option("--copy-to", type=PATH, help="Also copy the images into class folders here.")
 @click.option("--workers", type=click.IntRange(min=0), help="Processes that decode images.")
 @click.option("--store", type=PATH, help="Folder of the feature store.")
+@click.option(
+    "--runner", type=click.Choice(["local", "ray"]), default="local", show_default=True,
+    help="This machine, or a Ray cluster whose machines all see IMAGES under the same path.",
+)  # fmt: skip
+@click.option("--address", metavar="HOST:PORT", help="The Ray cluster [default: one on this machine].")
 @device_option
 @seed_option
 @click.option("--overwrite", is_flag=True, help="Replace an earlier result; other files there are kept.")

@@ -40,9 +40,14 @@ MARGIN = 16
 
 
 def exact_lists(
-    X: NDArray[np.float32], length: int, device: torch.device, block_bytes: int | None = None
+    X: NDArray[np.float32],
+    length: int,
+    device: torch.device,
+    block_bytes: int | None = None,
+    *,
+    rows: range | None = None,
 ) -> NDArray[np.int32]:
-    """The canonical list of each row of X, ``length`` entries long.
+    """The canonical list of each row of X, or of consecutive ``rows`` of it, ``length`` entries long.
 
     ``block_bytes`` bounds the working memory (None: 256 MiB, or a few GiB of a GPU); the lists do not depend on it.
     """
@@ -53,26 +58,29 @@ def exact_lists(
     squares = squared_norms(centered)
     unit = rounding_unit(d)
     keep = min(n, length + MARGIN)
-    lists = np.empty((n, length), dtype=np.int32)
+    wanted = range(n) if rows is None else rows
+    lists = np.empty((len(wanted), length), dtype=np.int32)
     block = max(1, min(n, block_bytes // (12 * n)))
     transposed = centered.T.contiguous()
     with float32_products("ieee", device):  # neighbours are exact whatever the training precision is
-        for start in range(0, n, block):
-            rows = torch.arange(start, min(n, start + block), device=device)
-            values = torch.addmm(squares, centered[rows], transposed, alpha=-2.0)
-            values += squares[rows, None]
-            values[torch.arange(len(rows), device=device), rows] = -math.inf
+        for start in wanted[::block]:
+            part = torch.arange(start, min(wanted.stop, start + block), device=device)
+            values = torch.addmm(squares, centered[part], transposed, alpha=-2.0)
+            values += squares[part, None]
+            values[torch.arange(len(part), device=device), part] = -math.inf
             values, found = values.topk(keep, largest=False)
             # Whatever lies nearer than v has ‖y‖² ≤ 2(‖x‖² + v), which bounds the error of what was cut.
-            reach = 2 * unit * (3 * squares[rows] + 2 * values[:, -1].clamp_min(0))
+            reach = 2 * unit * (3 * squares[part] + 2 * values[:, -1].clamp_min(0))
             cut = (values[:, -1] - values[:, length - 1] <= reach) & (keep < n)
             if cut.any():
-                found[cut] = _whole_rows(exact, rows[cut], keep)
-            tolerance = unit * (squares[rows, None] + squares[found])
+                found[cut] = _whole_rows(exact, part[cut], keep)
+            tolerance = unit * (squares[part, None] + squares[found])
             close = values.diff(dim=1) <= tolerance[:, 1:] + tolerance[:, :-1]
             close[cut] = False
-            settle_near_ties(exact, rows, found, close)
-            lists[start : start + len(rows)] = found[:, :length].int().cpu().numpy()
+            settle_near_ties(exact, part, found, close)
+            lists[start - wanted.start : start - wanted.start + len(part)] = (
+                found[:, :length].int().cpu().numpy()
+            )
     return lists
 
 

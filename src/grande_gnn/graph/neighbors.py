@@ -67,7 +67,7 @@ class Neighbors:
     ----------
     features : array of shape (n_samples, n_features), normalized as the graph needs them.
     backend : a name of :data:`BACKENDS`: ``"auto"``, ``"exact"``, ``"approximate"``, ``"faiss"`` (extra
-        ``faiss``) or ``"balltree"``.
+        ``faiss``) or ``"balltree"``; or a function like those.
     device : where the search runs: ``"auto"``, ``"cpu"`` or ``"cuda"``.
 
     Examples
@@ -79,9 +79,11 @@ class Neighbors:
     [[[2, 1]], [[0.5, 1.5]]]
     """
 
-    def __init__(self, features: ArrayLike, *, backend: str = "auto", device: str = "auto") -> None:
+    def __init__(
+        self, features: ArrayLike, *, backend: str | SearchBackend = "auto", device: str = "auto"
+    ) -> None:
         self.features = check_features(features)
-        self.backend = check_choice(backend, BACKENDS, name="backend")
+        self.backend = backend if callable(backend) else check_choice(backend, BACKENDS, name="backend")
         self.device = device
         self.recall: Recall | None = None
         """How many of the true neighbors the lists have; None if they are exact, or not searched here."""
@@ -108,7 +110,8 @@ class Neighbors:
         if self._lists is None or self.length < length:
             device = resolve_device(self.device)
             logger.info("searching the %d nearest neighbors of %d samples on %s", length, len(self), device)
-            found = BACKENDS[self.backend](self.features, length, device)
+            search = self.backend if callable(self.backend) else BACKENDS[self.backend]
+            found = search(self.features, length, device)
             self._lists, self.recall = found if isinstance(found, tuple) else (found, None)
         return self._lists[:, :length]
 

@@ -16,7 +16,9 @@ from grande_gnn.classifier.tuning import PAPER
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 from grande_gnn.graph.graph_files import load_graph, load_lists
+from grande_gnn.images import RayRunner
 from grande_gnn.images.adapt import FORMS, AdaptOptions
+from grande_gnn.images.workers import Runner, run_locally
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice
 from grande_gnn.labelling.exports import export_names
@@ -27,6 +29,9 @@ __all__ = ["ADAPT_NAMES", "DEFAULT", "LabelOptions"]
 OFF = "off"
 ADAPT_NAMES = (OFF, AUTO)
 """What ``adapt`` may be besides a form of adapting."""
+
+RUNNERS = ("local", "ray")
+"""Where the work can be done."""
 
 Place = str | Path
 
@@ -80,6 +85,10 @@ class LabelOptions:
     """Folder of the feature store; None: ``GRANDE_CACHE`` or the user's cache folder."""
     device: str = "auto"
     """``"auto"``, ``"cpu"`` or ``"cuda"``; auto uses a GPU where there is one."""
+    runner: str = "local"
+    """``"local"`` (this machine) or ``"ray"``: features, neighbors and training on a Ray cluster."""
+    address: str | None = None
+    """The Ray cluster (``host:port``); None: one that is started on this machine."""
     seed: int = 0
     """Seed of initial weights and dropout: the same seed gives the same labels."""
     overwrite: bool = False
@@ -97,6 +106,11 @@ class LabelOptions:
         if not isinstance(self.adapt, AdaptOptions):
             check_choice(self.adapt, (*ADAPT_NAMES, *FORMS), name="adapt")
         export_names(self.export)
+        check_choice(self.runner, RUNNERS, name="runner")
+        if self.address is not None and not self.on_ray:
+            raise InvalidInputError(
+                f"an address names a Ray cluster: use the runner ray with it; got {self.address!r} and {self.runner!r}"
+            )
         if self.graph_file is not None and self.lists_file is not None:
             raise InvalidInputError(
                 "a graph file leaves nothing for a file of ranked lists to do: give one of the two; "
@@ -111,6 +125,16 @@ class LabelOptions:
                 "a graph file leaves no kind of graph to build: give one of the two; "
                 f"got {self.graph_file} and {self.graph!r}"
             )
+
+    @property
+    def on_ray(self) -> bool:
+        """Whether a Ray cluster does the work."""
+        return self.runner == RUNNERS[1]
+
+    @property
+    def extraction_runner(self) -> Runner:
+        """What computes features: processes of this machine, or a Ray cluster."""
+        return RayRunner(self.address) if self.on_ray else run_locally
 
     @property
     def adaptation(self) -> AdaptOptions | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from grande_gnn.images import (
 from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_features, check_sparse
 from grande_gnn.labelling.assess import assess, assess_new
+from grande_gnn.labelling.cluster_training import train_and_assess, train_on_cluster
 from grande_gnn.labelling.corrections import n_pending
 from grande_gnn.labelling.decisions import Journal
 from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts, with_doubt
@@ -42,15 +44,7 @@ from grande_gnn.labelling.needs import check_label_memory
 from grande_gnn.labelling.old_signature import accepts_old_signature
 from grande_gnn.labelling.result import Labelling
 
-__all__ = [
-    "Progress",
-    "Step",
-    "extract_images",
-    "label_features",
-    "label_images",
-    "relabel",
-    "reuse",
-]
+__all__ = ["Progress", "Step", "extract_images", "label_features", "label_images", "relabel", "reuse"]
 
 Place = str | Path
 
@@ -211,6 +205,7 @@ def extract_images(
     extraction = extract_parts(
         found, networks, store=options.store, device=options.device, workers=options.workers, thumbnails=True,
         progress=lambda done, total: tell(Step("extract", done, total)),
+        runner=options.extraction_runner,
     )  # fmt: skip
     if not len(extraction.images):
         last = extraction.images.problems[-1]
@@ -286,8 +281,8 @@ def _labelled(
 ) -> Labelling:
     ready = options.ready_graph(features.shape[0], files) if graph is None else graph
     tell(Step("train"))
-    clf = options.classifier().fit(features, labels, ready)
-    return assess(clf, labels, files, coverage=options.coverage)
+    train = partial(train_on_cluster, options.address) if options.on_ray else train_and_assess
+    return train(options.classifier(), features, labels, files, ready, options.coverage)
 
 
 def _adapted(result: Labelling, extraction: Extraction, options: LabelOptions, tell: Progress) -> Labelling:

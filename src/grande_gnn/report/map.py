@@ -17,7 +17,7 @@ __all__ = ["FEWER_LANDMARKS", "LANDMARKS", "image_map", "unit_square"]
 LANDMARKS = 2500
 """Images laid out by t-SNE itself, which takes about five seconds on one core."""
 
-FEWER_LANDMARKS = 1500
+FEWER_LANDMARKS = 1000
 """The same where the map shows only a sample of the images."""
 
 _COMPONENTS = 50

@@ -56,14 +56,10 @@ def test_any_number_of_equal_samples_is_one_group(pictures):
     assert find_copies(Neighbors(X)).tolist() == [*range(200), *[7] * 20]
 
 
-def test_copies_of_a_fitted_classifier_are_searched_once(monkeypatch):
-    from grande_gnn import GrandeClassifier
-    from grande_gnn.classifier import estimator
+def test_copies_are_searched_once_for_the_same_neighbors(monkeypatch):
+    from grande_gnn.classifier import copies
 
-    calls = []
-    monkeypatch.setattr(estimator, "find_copies", lambda neighbors: calls.append(1) or find_copies(neighbors))
-    X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    clf = GrandeClassifier("sgc", n_neighbors=5, epochs=2, random_state=0).fit(X, np.arange(40) % 2)
-    np.testing.assert_array_equal(clf.copies_, clf.copies_)
-    np.testing.assert_array_equal(clf.refit(np.arange(40) % 3).copies_, clf.copies_)
-    assert len(calls) == 1
+    neighbors = Neighbors(np.arange(20.0)[:, None])
+    found = find_copies(neighbors)
+    monkeypatch.setattr(copies, "_groups", lambda neighbors: pytest.fail("they are known"))
+    assert find_copies(neighbors) is found

@@ -2,11 +2,12 @@
 
 python benchmarks/review_kills.py --kills 100 --out benchmarks/results/review_kills.csv
 
-Rows are appended, so that the kills can be done in several runs with different seeds.
+Each row is appended at once, so that the kills can be done in several runs with different seeds.
 
 Each round starts ``grande review`` on the same folder, labels images, undoes, renames, audits and saves through the server's
 own requests, kills the process at a random moment, and then reads the folder as the next process would: every decision
-that the server had confirmed must be in the journal, and the files of the labelling must be whole.
+that the server had confirmed must be in the journal, and the files of the labelling must be whole. In every other round the
+moment is one at which the files are being written: the kill comes a moment after their temporary folder has appeared.
 """
 
 from __future__ import annotations
@@ -36,7 +37,17 @@ from PIL import Image
 from grande_gnn.labelling import Labelling, LabelOptions, label_images
 from grande_gnn.labelling.decisions import Journal
 
-COLUMNS = ("seed", "round", "killed_after_s", "confirmed", "journal_lines", "saves", "lost", "folder")
+COLUMNS = (
+    "seed",
+    "round",
+    "killed_after_s",
+    "confirmed",
+    "journal_lines",
+    "saves",
+    "lost",
+    "folder",
+    "moment",
+)
 
 
 def make_labelling(folder: Path, n: int = 48) -> Path:
@@ -126,8 +137,13 @@ def one_round(out: Path, number: int, rng: random.Random) -> dict[str, object]:
     saves: list[int] = []
     worker = threading.Thread(target=work, args=(server, rng, n, confirmed, saves))
     worker.start()
-    wait = rng.uniform(0.02, 2.5)
-    time.sleep(wait)
+    begin, moment = time.monotonic(), "working"
+    if number % 2:
+        time.sleep(rng.uniform(0.02, 2.5))
+    else:
+        moment = "writing" if _appears(out) else "working"
+        time.sleep(rng.uniform(0.0, 0.3))
+    wait = time.monotonic() - begin
     server.kill()
     worker.join(70)
     journal = Journal(out)
@@ -143,10 +159,21 @@ def one_round(out: Path, number: int, rng: random.Random) -> dict[str, object]:
     return {
         "round": number, "killed_after_s": round(wait, 3), "confirmed": len(confirmed),
         "journal_lines": len(journal.decisions), "saves": len(saves), "lost": len(lost), "folder": folder,
+        "moment": moment,
     }  # fmt: skip
 
 
-def run(kills: int, seed: int = 0) -> list[dict[str, object]]:
+def _appears(out: Path, seconds: float = 30) -> bool:
+    """Wait until the server begins to write the files of the labelling; False if that takes too long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if any(out.glob(".grande-*.part")):
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def run(kills: int, seed: int = 0, out_file: Path | None = None) -> list[dict[str, object]]:
     """So many rounds on one folder."""
     rng = random.Random(seed)
     folder = Path(tempfile.mkdtemp())
@@ -156,9 +183,21 @@ def run(kills: int, seed: int = 0) -> list[dict[str, object]]:
         for number in range(1, kills + 1):
             rows.append({"seed": seed, **one_round(out, number, rng)})
             print(rows[-1], flush=True)
+            if out_file is not None:
+                append(out_file, rows[-1])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return rows
+
+
+def append(path: Path, row: dict[str, object]) -> None:
+    """Add a row to the results."""
+    is_new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
 
 
 def main() -> int:
@@ -170,14 +209,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    rows = run(options.kills, options.seed)
-    if options.out is not None:
-        is_new = not options.out.exists()
-        with options.out.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            if is_new:
-                writer.writeheader()
-            writer.writerows(rows)
+    rows = run(options.kills, options.seed, options.out)
     bad = [row for row in rows if row["lost"] or row["folder"] != "whole"]
     confirmed = sum(int(str(row["confirmed"])) for row in rows)
     print(f"{len(rows)} kills, {confirmed} confirmed decisions, {len(bad)} rounds with a loss")

@@ -1,7 +1,7 @@
 """Tiny graphs every suite shares, and the way to real data where it is there."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,6 +166,17 @@ def flowers(shared_data: Callable[[str], Path]) -> Path:
 @pytest.fixture
 def tiny_network(monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of an extractor with a network that trains in a second: a trunk and a tail, with batch norms."""
+    return _register_tiny(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def tiny_network_of_module() -> Iterator[str]:
+    """The same for all tests of a file."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield _register_tiny(monkeypatch)
+
+
+def _register_tiny(monkeypatch: pytest.MonkeyPatch) -> str:
     from torch import nn
 
     from grande_gnn.images.networks import EXTRACTORS, make_extractor

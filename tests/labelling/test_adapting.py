@@ -24,80 +24,94 @@ def truth(file):
     return ("down", "across")[int(file.split("/")[-1][:2]) % 2]
 
 
-@pytest.fixture
-def photos(tmp_path, monkeypatch, stripes, tiny_network):
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory, stripes, tiny_network_of_module):
     """Stripes in two directions; twelve of each are labelled by their folder."""
-    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path_factory.mktemp("adapting")
     images, y = stripes(48)
     for i, image in enumerate(images):
-        place = tmp_path / "photos" / ("down", "across")[y[i]] if i < 24 else tmp_path / "photos"
+        place = folder / "photos" / ("down", "across")[y[i]] if i < 24 else folder / "photos"
         place.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(place / f"{i:02d}.png")
-    return tmp_path / "photos"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("GRANDE_CACHE", str(folder / "cache"))
+        yield folder / "photos"
+
+
+class Run:
+    """One run with adapting: what it gave, said, wrote, and with which labels networks were adapted."""
+
+    def __init__(self, photos):
+        self.out, self.steps, self.adapted_with = photos.parent / "out", [], []
+        original = adapting.adapt_network
+
+        def listen(images, labels, *rest, **more):
+            self.adapted_with.append(labels)
+            return original(images, labels, *rest, **more)
+
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(adapting, "adapt_network", listen)
+            self.result = label_images(photos, self.out, ON, self.steps.append)
+
+
+@pytest.fixture(scope="module")
+def run(photos):
+    return Run(photos)
+
+
+@pytest.fixture(scope="module")
+def frozen(photos):
+    return label_images(photos, options=OFF)
 
 
 def accuracy(result):
     return np.mean([label == truth(file) for file, label in zip(result.files, result.labels, strict=True)])
 
 
-def test_it_is_better_and_is_kept_with_the_result(photos, tmp_path):
-    steps = []
-    frozen = label_images(photos, options=OFF)
-    adapted = label_images(photos, tmp_path / "out", ON, steps.append)
-    assert accuracy(adapted) > accuracy(frozen) + 0.1
-    notes = json.loads((tmp_path / "out" / "settings.json").read_text())["adapt"]
+def test_it_is_better_and_is_kept_with_the_result(run, frozen, photos, tmp_path):
+    assert accuracy(run.result) > accuracy(frozen) + 0.1
+    notes = json.loads((run.out / "settings.json").read_text())["adapt"]
     assert notes["used"] in ("adapted", "both")
     assert notes["held_out"][notes["used"]] > notes["held_out"]["frozen"]
     assert notes["form"] == "full"
-    counted = [(step.done, step.total) for step in steps if step.stage == "adapt" and step.total]
+    counted = [(step.done, step.total) for step in run.steps if step.stage == "adapt" and step.total]
     assert counted[-1] == (150, 150)
-    assert any("The adapted network is used" in step.message for step in steps)
-    loaded = Labelling.load(tmp_path / "out")
-    assert loaded.adapted_weights == tmp_path / "out" / "adapted.safetensors"
-    assert loaded.labels == adapted.labels
+    assert any("The adapted network is used" in step.message for step in run.steps)
+    loaded = Labelling.load(run.out)
+    assert loaded.adapted_weights == run.out / "adapted.safetensors"
+    assert loaded.labels == run.result.labels
     loaded.save(tmp_path / "copy")
     assert (tmp_path / "copy" / "adapted.safetensors").read_bytes() == loaded.adapted_weights.read_bytes()
-    new = reuse(tmp_path / "out", photos, options=LabelOptions(workers=0, device="cpu"))
+    new = reuse(run.out, photos, options=LabelOptions(workers=0, device="cpu"))
     assert accuracy(new) > 0.9
-    assert new.settings["weights"] == adapted.settings["weights"]
+    assert new.settings["weights"] == run.result.settings["weights"]
 
 
-def test_off_changes_nothing(photos):
-    one, other = label_images(photos, options=OFF), label_images(photos, options=replace(OFF, adapt="off"))
-    np.testing.assert_array_equal(one.confidence, other.confidence)
+def test_off_changes_nothing(photos, frozen):
+    other = label_images(photos, options=replace(OFF, adapt="off"))
+    np.testing.assert_array_equal(frozen.confidence, other.confidence)
     assert "adapt" not in other.settings
     assert other.adapted_weights is None
 
 
-def test_a_second_run_finds_the_weights(photos, monkeypatch):
-    first = label_images(photos, options=ON)
+def test_a_second_run_finds_the_weights(run, photos, monkeypatch):
     monkeypatch.setattr(adapting, "adapt_network", None)
     again = label_images(photos, options=ON)
-    np.testing.assert_array_equal(first.confidence, again.confidence)
+    np.testing.assert_array_equal(run.result.confidence, again.confidence)
 
 
-def test_labels_are_judged_by_networks_that_did_not_see_them(photos, monkeypatch):
-    """The labels of one half are wrong in the eyes of no network that judges them."""
-    given = []
-    original = adapting.adapt_network
-
-    def listen(images, labels, *rest, **more):
-        given.append(labels)
-        return original(images, labels, *rest, **more)
-
-    monkeypatch.setattr(adapting, "adapt_network", listen)
-    result = label_images(photos, options=ON)
-    everything, one, other = (labels >= 0 for labels in given)
+def test_labels_are_judged_by_networks_that_did_not_see_them(run):
+    everything, one, other = (labels >= 0 for labels in run.adapted_with)
     assert (everything == (one | other)).all()
     assert not (one & other).any()
-    known = result.classifier.of_halves_.known
+    known = run.result.classifier.of_halves_.known
     assert (known[0] == one).all()
     assert (known[1] == other).all()
-    pair = result.classifier.of_halves_.pairs[0]
+    pair = run.result.classifier.of_halves_.pairs[0]
     assert not np.allclose(pair[0].inputs, pair[1].inputs)
 
 
-def test_where_it_hurts_the_network_is_used_as_it_comes(photos, tmp_path):
+def test_where_it_hurts_the_network_is_used_as_it_comes(photos, frozen, tmp_path):
     useless = replace(RECIPE, steps=2, lr=50.0)
     steps = []
     frozen = label_images(photos, options=OFF)
@@ -135,14 +149,13 @@ def test_a_graph_of_other_features_is_refused(photos, tmp_path):
         label_images(photos, options=replace(ON, lists_file=tmp_path / "lists.npz"))
 
 
-def test_corrections_keep_the_judges(photos, tmp_path):
-    result = label_images(photos, tmp_path / "out", ON)
-    better = result.corrected({"30.png": "down"})
-    assert better.adapted_weights == result.adapted_weights
+def test_corrections_keep_the_judges(run):
+    better = run.result.corrected({"30.png": "down"})
+    assert better.adapted_weights == run.result.adapted_weights
     assert better.classifier.of_halves_ is not None
     assert better.given[better.files.index("30.png")] == "down"
     assert SEEN not in better.doubts
-    later = Labelling.load(tmp_path / "out").corrected({"30.png": "down"})  # the judges are not saved
+    later = Labelling.load(run.out).corrected({"30.png": "down"})  # the judges are not saved
     assert later.doubts[0] == SEEN
 
 

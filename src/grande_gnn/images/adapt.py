@@ -118,6 +118,7 @@ def adapt_network(
     options: AdaptOptions | None = None,
     *,
     features: NDArray[np.float32] | None = None,
+    views: ViewSource | None = None,
     progress: Progress | None = None,
 ) -> AdaptedWeights:
     """Fine-tune the network of an extractor.
@@ -129,6 +130,7 @@ def adapt_network(
     extractor : its name, as for :func:`~grande_gnn.images.load_extractor`.
     teacher : see :data:`Teacher`.
     features : those of the network before it is adapted, if they are known.
+    views : what :func:`prepare_views` made of the same images and options, so that several trainings share them.
     progress : see :data:`Progress`.
     """
     options = (options or AdaptOptions()).filled()
@@ -139,18 +141,12 @@ def adapt_network(
         )
     tell = progress or _silent
     device = resolve_device(options.device)
-    loaded = load_trainable(extractor, options.weights)
-    squares = images if isinstance(images, Tensor) else _read(images, loaded, tell)
-    live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
-    loaded = loaded.to(device)
-    if device.type == "cuda" and options.form == "full":
-        logger.info(
-            "adapting takes about %.1f GiB of GPU memory with lite0", predicted_gib(options.chosen, live.size)
-        )
+    loaded = load_trainable(extractor, options.weights).to(device)
+    views = views or prepare_views(images, extractor, options, progress)
+    backbone = loaded.network if options.form == "full" else _split(loaded, options)[1]
     if features is None:
-        features = _features(loaded, live, len(labels))
+        features = _features(backbone, views, len(labels), device)
     probabilities = torch.from_numpy(np.asarray(teacher(features, labels), dtype=np.float32)).to(device)
-    backbone, views = _parts(loaded, live, len(labels), options, tell)
     training = AdaptTraining(
         backbone, views, torch.from_numpy(labels).to(device), options.chosen,
         n_classes=probabilities.shape[1], n_features=features.shape[1], seed=options.seed,
@@ -186,27 +182,45 @@ def _read(paths: Sequence[Path], extractor: Extractor, tell: Progress) -> Tensor
 
 
 @torch.no_grad()
-def _features(extractor: Extractor, live: LiveViews, n: int, chunk: int = 64) -> NDArray[np.float32]:
-    rows = torch.arange(n, device=live.device)
-    parts = [extractor.network(live.center(part)).float().cpu() for part in rows.split(chunk)]
+def _features(
+    backbone: nn.Module, views: ViewSource, n: int, device: torch.device, chunk: int = 64
+) -> NDArray[np.float32]:
+    rows = torch.arange(n, device=device)
+    parts = [backbone.eval()(views.center(part)).float().cpu() for part in rows.split(chunk)]
     return torch.cat(parts).numpy()
 
 
-def _parts(
-    extractor: Extractor, live: LiveViews, n: int, options: AdaptOptions, tell: Progress
-) -> tuple[nn.Module, ViewSource]:
-    """What is trained, and where its inputs come from."""
+def prepare_views(
+    images: Sequence[Path] | Tensor,
+    extractor: str,
+    options: AdaptOptions | None = None,
+    progress: Progress | None = None,
+) -> ViewSource:
+    """Where a training takes its inputs from; parameters are those of :func:`adapt_network`."""
+    options, tell = (options or AdaptOptions()).filled(), progress or _silent
+    device = resolve_device(options.device)
+    loaded = load_trainable(extractor, options.weights)
+    squares = images if isinstance(images, Tensor) else _read(images, loaded, tell)
+    live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
     if options.form == "full":
-        return extractor.network, live
+        gib = predicted_gib(options.chosen, live.size)
+        logger.info("adapting takes about %.1f GiB of GPU memory with lite0", gib)
+        return live
+    trunk, _ = _split(loaded.to(device), options)
+    wanted = options.n_views or 0
+    return kept_views(
+        live, trunk.eval(), len(squares), wanted, options.seed, lambda *done: tell("views", *done)
+    )
+
+
+def _split(extractor: Extractor, options: AdaptOptions) -> tuple[nn.Module, nn.Module]:
+    """The trunk, which stays as it is, and the last blocks."""
     if not hasattr(extractor.network, "split"):
         raise InvalidInputError(
             f"only the networks lite0, lite1 and lite2 can adapt their last blocks alone: use one of them, or a GPU and "
             f"--adapt full; got {extractor.name}"
         )
-    trunk, tail = extractor.network.split(options.blocks)  # type: ignore[operator]
-    wanted = options.n_views or 0
-    views = kept_views(live, trunk.eval(), n, wanted, options.seed, lambda *done: tell("views", *done))
-    return tail, views
+    return extractor.network.split(options.blocks)  # type: ignore[operator]
 
 
 def kept_views(
@@ -270,7 +284,7 @@ def _result(
     if options.form == "full":
         extractor.network.load_state_dict(learned)
     else:
-        extractor.network.split(options.blocks)[1].load_state_dict(learned)  # type: ignore[operator]
+        _split(extractor, options)[1].load_state_dict(learned)
     state = {key: value.detach().cpu() for key, value in extractor.network.state_dict().items()}
     return AdaptedWeights(name, options.form, training.recipe.steps, state)
 

@@ -27,7 +27,7 @@ def adapt_seconds(n_images: int, device: str) -> float:
     """Roughly how long adapting takes on a kind of device, ``"cpu"`` or ``"cuda"``."""
     defaults = DEFAULTS[device]
     views = (2 * defaults["n_views"] + 1) * n_images * PER_VIEW[device]
-    return N_TRAININGS * (views + defaults["recipe"].steps * PER_STEP[device])
+    return views + N_TRAININGS * defaults["recipe"].steps * PER_STEP[device]
 
 
 def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,11 @@ from grande_gnn.images import (
     join_extractions,
     load_extractor,
 )
-from grande_gnn.images.adapt import AdaptOptions, adapt_network
+from grande_gnn.images.adapt import AdaptOptions, adapt_network, prepare_views
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.squares import read_squares, square_features
+from grande_gnn.images.view_source import ViewSource
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import encode_labels
 from grande_gnn.labelling.assess import assess
@@ -116,6 +118,14 @@ class _Work:
         self.frozen = extraction.features()
         self.folder = Path(options.store or default_store_folder())
 
+    @cached_property
+    def views(self) -> ViewSource:
+        """The views that all three trainings share; made when the first of them needs them."""
+        return prepare_views(self.squares, self.name, self.how, self._report_views)
+
+    def _report_views(self, stage: str, done: int, total: int) -> None:
+        self.tell(done, total, "Views of all images are computed once." if done == total else "", stage)
+
     def weights(self) -> tuple[Path, Path, Path]:
         """The files of weights adapted with all labels, and with each half of them."""
         answers = (self.clf.label_distributions_, *self.halves.probabilities)
@@ -144,7 +154,8 @@ class _Work:
         self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}.")
         adapted = adapt_network(
             self.squares, codes, self.name, lambda features, labels: probabilities,
-            replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, progress=report,
+            replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, views=self.views,
+            progress=report,
         )  # fmt: skip
         adapted.save(path)
         return path

@@ -119,3 +119,28 @@ def test_the_committee_is_compared_draw_by_draw_and_goes_on(tmp_path):
     rows = rows_of(out)
     assert rows[:2] == first
     assert [row["system"] for row in rows] == [*systems[1:], "committee"]
+
+
+@pytest.mark.slow
+def test_the_pipeline_is_measured_stage_by_stage_and_resumed(tmp_path):
+    out = tmp_path / "pipeline.csv"
+    options = ("--device", "cpu", "--threads", 1, "--out", out)
+    run("pipeline.py", *options, "--cases", "300:5")
+    run("pipeline.py", *options, "--cases", "300:5", "600:5")
+    rows = rows_of(out)
+    assert [int(row["n"]) for row in rows] == [300, 600]
+    for row in rows:
+        stages = sum(
+            float(value) for name, value in row.items() if name.endswith("_seconds") and name != "cpu_seconds"
+        )
+        assert stages == pytest.approx(float(row["seconds"]), rel=0.05)
+        assert float(row["accuracy"]) > 0.3
+
+
+@pytest.mark.slow
+def test_searches_are_compared_in_processes_of_their_own(tmp_path):
+    out = tmp_path / "search.csv"
+    run("neighbor_search.py", "--n", 2500, "--methods", "exact", "approximate", "--threads", 1, "--out", out)
+    exact, approximate = rows_of(out)
+    assert float(exact["recall"]) == 1
+    assert 0.94 <= float(approximate["recall"]) <= 1

@@ -63,7 +63,7 @@ def test_texts_are_sent_with_their_details_and_named_as_texts(session):
     state = state_of(session)
     assert state["things"] == "texts"
     assert state["has_pictures"]
-    assert state["exports"] == ["csv", "label-studio"]
+    assert state["exports"] == ["csv", "label-studio", "parquet"]
     assert not any("image" in queue["about"] for queue in state["queues"])
     (shown,) = details_of(session, [3])["images"]
     assert shown["text"].startswith("text 3 ")

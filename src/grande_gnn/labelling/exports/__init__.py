@@ -17,6 +17,7 @@ from grande_gnn.labelling.exports.export import (
 from grande_gnn.labelling.exports.fiftyone_folder import FIFTYONE
 from grande_gnn.labelling.exports.hugging_face import HUGGING_FACE
 from grande_gnn.labelling.exports.label_studio import LABEL_STUDIO, write_label_studio
+from grande_gnn.labelling.exports.parquet_table import PARQUET_TABLE
 from grande_gnn.labelling.exports.plain_csv import PLAIN_CSV
 
 __all__ = [
@@ -31,5 +32,5 @@ __all__ = [
     "write_label_studio",
 ]
 
-for _export in (PLAIN_CSV, IMAGE_FOLDER, LABEL_STUDIO, COCO, FIFTYONE, HUGGING_FACE):
+for _export in (PLAIN_CSV, IMAGE_FOLDER, LABEL_STUDIO, COCO, FIFTYONE, HUGGING_FACE, PARQUET_TABLE):
     register_export(_export)

@@ -19,7 +19,8 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(needs, "available_memory", lambda device: label_memory(500, 50))
     check_label_memory(500, 50)
     with pytest.raises(
-        NotEnoughMemoryError, match=r"labelling 501 images with 50 features.*GiB more.*; got .* GiB"
+        NotEnoughMemoryError,
+        match=r"labelling 501 images with 50 features.*takes about .* GiB.*; got .* GiB that are free",
     ):
         check_label_memory(501, 50)
 

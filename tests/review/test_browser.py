@@ -305,6 +305,25 @@ def test_with_more_classes_than_keys_typing_finds_one(reviewer, session, link):
     assert reviewer.errors == []
 
 
+def test_twenty_classes_are_all_seen_with_their_keys(reviewer, session, link):
+    for number in range(17):
+        session.decide(
+            "label", [number % 36], "a_name_of_some_length" if number == 5 else f"kind {number:02d}"
+        )
+    page = reviewer.open(link)
+    reviewer.wait(page, "document.querySelectorAll('#classes kbd').length === 20")
+    hidden = page.evaluate(
+        """() => {
+          const list = document.getElementById("classes");
+          const cut = [...list.querySelectorAll("bdi")].filter((one) => one.scrollWidth > one.clientWidth + 1);
+          return [list.scrollHeight - list.clientHeight, cut.length];
+        }"""
+    )
+    assert hidden[0] <= 1
+    assert hidden[1] == 0
+    assert reviewer.errors == []
+
+
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 

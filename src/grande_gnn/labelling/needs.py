@@ -36,6 +36,6 @@ def check_label_memory(n_images: int, n_features: int) -> None:
     need, left = label_memory(n_images, n_features), available_memory(torch.device("cpu"))
     if need > left:
         raise NotEnoughMemoryError(
-            f"labelling {n_images} images with {n_features} features each takes about {need / 2**30:.2g} GiB more memory "
-            f"than this program has now: raise the limit, use fewer images or features; got {left / 2**30:.2g} GiB"
+            f"labelling {n_images} images with {n_features} features each takes about {need / 2**30:.2g} GiB of memory: "
+            f"raise the limit, or use fewer images or features; got {left / 2**30:.2g} GiB that are free"
         )

@@ -12,7 +12,7 @@ import { zoom } from "./zoom.js";
 
 const LOOKS = { single: Single, gallery: Gallery, map: MapView, audit: AuditView };
 const FEW = 12;  // more classes are shown in two columns, so that all of them can be seen
-const LONG = 13;  // names with more characters take both columns
+const LONG = 10;  // names with more characters take both columns
 let view = null, current = "", shown = null;
 
 // ---- Queues ----

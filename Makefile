@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 FAST   := not slow and not cluster and not browser and not kills and not latex
 SLOW   := slow or cluster or browser or kills or latex
 
-.PHONY: demo test test-all lint mutants fuzz clean
+.PHONY: demo test test-all test-min docs lint mutants fuzz clean
 
 demo: $(VENV)/.demo
 	$(BIN)/grande demo
@@ -16,6 +16,19 @@ test: $(VENV)/.test lint
 
 test-all: $(VENV)/.test-all
 	$(BIN)/python -m pytest -m "$(SLOW)"
+
+# The oldest versions that pyproject.toml allows, except torch, in an environment of their own
+test-min:
+	test -x $(VENV)-min/bin/python || $(PYTHON) -m venv $(VENV)-min
+	$(PYTHON) scripts/minimum_versions.py > $(VENV)-min/requirements.txt
+	$(VENV)-min/bin/python -m pip install --quiet --requirement $(VENV)-min/requirements.txt "$$(grep ^torch== constraints.txt)" \
+		--editable . pytest pytest-xdist hypothesis httpx
+	OMP_NUM_THREADS=1 $(VENV)-min/bin/python -m pytest -m "$(FAST)" -n 2 --dist worksteal \
+		tests/classifier tests/cli tests/engine tests/graph tests/images tests/internal tests/labelling tests/report tests/review
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -j 2 docs build/docs
+	@echo "Open build/docs/index.html"
 
 mutants: $(VENV)/.test
 	$(BIN)/python tests/mutation/run.py --jobs 2 --out mutants.jsonl
@@ -37,10 +50,14 @@ $(VENV)/.test: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs,images,review,plot,pyg]"
+	touch $@
+
 $(VENV)/.test-all: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test-all]"
 	sh scripts/install-test-tools.sh
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
+	rm -rf $(VENV) $(VENV)-min .pytest_cache .mypy_cache .ruff_cache build dist

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from grande_gnn import GrandeClassifier
+from grande_gnn import GrandeClassifier, Labelling
 from grande_gnn.cli import main
 from grande_gnn.graph import GRAPHS, knn_graph, ranked_lists
 from grande_gnn.graph.graph_files import save_graph, save_lists
@@ -412,6 +412,26 @@ def test_a_features_file_is_labelled(grande, samples, tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["label"] for row in rows] == ["no", "yes"] * 20
     assert rows[0]["file"] == "text 0"
+
+
+def test_the_outcome_as_json_and_nothing_else_on_stdout(grande, samples, tmp_path):
+    result = grande("label", samples, "-o", tmp_path / "out", "--paper", "--json")
+    found, saved = json.loads(result.stdout), Labelling.load(tmp_path / "out")
+    assert found["output"] == str(tmp_path / "out")
+    assert (found["samples"], found["given"]) == (len(saved.files), sum(map(bool, saved.given)))
+    assert found["classes"] == len(set(saved.labels))
+    assert (found["expected_accuracy"] or {}).get("value") == (saved.accuracy and saved.accuracy.value)
+    assert found["flagged"] == sum(map(bool, saved.flags()))
+
+
+def test_quiet_prints_the_result_without_messages(photos, grande, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    options = ("label", photos, "--extractor", "pixels", "--paper", "--workers", 0)
+    loud = grande(*options, "-o", tmp_path / "loud").output
+    quiet = grande("--quiet", *options, "-o", tmp_path / "quiet").output
+    assert "images have features" in loud
+    assert "images have features" not in quiet
+    assert "predictions.csv" in quiet
 
 
 def test_a_template_for_a_features_file(grande, samples, tmp_path):

@@ -193,3 +193,13 @@ def test_the_prediction_is_near_peaks_measured_on_cuda(
     hidden = settings.kind.width(256)
     sizes = Sizes(n, d, c, hidden, n_edges, settings.hops, replicas, repetitions, half=half)
     assert 1 / 1.2 < predicted_bytes(sizes, "cuda") / (gib * 2**30) < 1.2
+
+
+def test_a_system_without_such_limits_sets_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resource", None)  # Windows
+    assert address_space_left() == sys.maxsize
+
+
+def test_a_limit_that_cannot_be_compared_with_the_use_does_not_count(tmp_path, monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (2**30, 2**30))
+    assert address_space_left(tmp_path / "no such file") == sys.maxsize  # macOS has no /proc

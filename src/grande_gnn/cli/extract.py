@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grande_gnn.cli.options import is_quiet
 from grande_gnn.images.networks import DEFAULT, EXTRACTORS
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def command(
 
     check_output_file(output, overwrite)
     found = find_images(images, labels)
-    for note in found.notes:
+    for note in () if is_quiet() else found.notes:
         click.echo(note)
     with image_bar() as progress:
         result = extract_features(
@@ -119,6 +120,8 @@ def image_bar() -> Iterator[Callable[[int, int], None]]:
 
     def report(done: int, total: int) -> None:
         nonlocal bar
+        if is_quiet():
+            return
         if bar is None:
             from tqdm import tqdm
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import click
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.cli.choices import AutoOr, ChoiceOf
-from grande_gnn.cli.options import device_option, ignore_weights_option, seed_option
+from grande_gnn.cli.options import device_option, ignore_weights_option, is_quiet, seed_option
 from grande_gnn.engine.degrees import DEGREES
 from grande_gnn.engine.models import MODELS
 from grande_gnn.graph.kinds import public_graphs
@@ -85,6 +86,9 @@ TEMPLATE_WRITTEN = (
 @seed_option
 @click.option("--overwrite", is_flag=True, help="Replace an earlier result; other files there are kept.")
 @click.option("--review", is_flag=True, help="Then correct the labels in the browser; see grande review.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the outcome as one JSON object; messages go to stderr."
+)
 def command(
     images: Path,
     output: Path | None,
@@ -93,6 +97,7 @@ def command(
     reuse: Path | None,
     neighbors: int | str,
     review: bool,
+    as_json: bool,
     **settings: Any,
 ) -> None:
     """Label the folder IMAGES, of which some images have a label.
@@ -230,11 +235,34 @@ def _check_review(reuse: Path | None) -> None:
 
 def report_result(result: Labelling, output: Path) -> None:
     """Print what came out and where it is."""
+    if _is_json():
+        click.echo(json.dumps(outcome(result, output)))
+        return
     click.echo(result.summary())
     if result.problems:
         n = len(result.problems)
         click.echo(f"{n} {'problem is' if n == 1 else 'problems are'} listed in {output / 'problems.csv'}.")
     click.echo(f"Open {output / 'report.html'}; the labels are in {output / 'predictions.csv'}.")
+
+
+def _is_json() -> bool:
+    """Whether the standard output is for a program, so that messages go to the other one."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get("as_json"))
+
+
+def outcome(result: Labelling, output: Path) -> dict[str, Any]:
+    """What ``--json`` prints: where the results are, how many there are, and how good they are expected to be."""
+    e = result.accuracy
+    return {
+        "output": str(output),
+        "samples": len(result.files),
+        "given": sum(bool(label) for label in result.given),
+        "classes": len(set(result.labels) - {""}),
+        "expected_accuracy": e and {"value": e.value, "low": e.low, "high": e.high, "labels": e.n},
+        "flagged": sum(bool(flags) for flags in result.flags()),
+        "problems": len(result.problems),
+    }
 
 
 def _check_paper() -> None:
@@ -265,6 +293,8 @@ class ProgressMessages:
             self._bar.close()
 
     def __call__(self, step: Step) -> None:
+        if is_quiet():
+            return
         if step.total:
             from tqdm import tqdm
 
@@ -276,4 +306,4 @@ class ProgressMessages:
             self._bar.close()
             self._bar = None
         if step.message:
-            click.echo(step.message)
+            click.echo(step.message, err=_is_json())

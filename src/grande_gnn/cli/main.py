@@ -21,6 +21,8 @@ COMMANDS = {
     "compare": "Compare GRaNDe with every other system on a features file.",
     "table": "Reproduce table 1, 2 or 3 of the paper on your features; can be stopped and resumed.",
     "figure": "Draw the paper's figures: accuracy against sigma, the worked degree example.",
+    "cache": "Show or clear the kept features and adapted networks.",
+    "doctor": "Report versions, devices, the cache, and what is missing for which feature.",
 }
 """The one-line help of each command, whose code is ``grande_gnn/cli/<name>.py`` and is imported when it runs."""
 
@@ -51,7 +53,10 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="grande")
 @click.option("-v", "--verbose", is_flag=True, help="Print more about what is being done.")
-def main(verbose: bool) -> None:
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print results, warnings and errors only: no messages, no bars."
+)
+def main(verbose: bool, quiet: bool) -> None:
     """Label many images from few labels with the GRaNDe degree."""
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,

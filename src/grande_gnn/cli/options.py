@@ -25,6 +25,7 @@ __all__ = [
     "graph_from_files",
     "graph_options",
     "ignore_weights_option",
+    "is_quiet",
     "model_options",
     "progress_bar",
     "seed_option",
@@ -131,13 +132,20 @@ model_options = chain(
 """``--model``, ``--hidden`` and ``--lr``."""
 
 
+def is_quiet() -> bool:
+    """Whether only results are wanted: ``grande --quiet …``."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get("quiet"))
+
+
 @contextmanager
 def progress_bar(total: int, unit: str = "epoch") -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, silence elsewhere; yields the function to call with each advance."""
     from tqdm import tqdm
 
     bar = tqdm(
-        total=total, unit=unit, unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty(), leave=False
-    )
+        total=total, unit=unit, unit_scale=True, file=sys.stderr, leave=False,
+        disable=is_quiet() or not sys.stderr.isatty(),
+    )  # fmt: skip
     with bar:
         yield bar.update

@@ -137,10 +137,15 @@ def address_space_left(status: Path = Path("/proc/self/statm")) -> int:
 
     Mapped libraries count too, so it is less than the limit minus the memory in use.
     """
-    import resource
+    try:
+        import resource
+    except ImportError:  # Windows
+        return sys.maxsize
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
+    if (
+        limit == resource.RLIM_INFINITY or not status.exists()
+    ):  # macOS sets such limits and does not enforce them
         return sys.maxsize
     return max(0, limit - int(status.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE"))
 

@@ -79,6 +79,18 @@ class StoreFile:
                 f"extracted again when they are next needed; got {' '.join(str(error).split())}"
             ) from error
 
+    @contextmanager
+    def read_only(self) -> Iterator[sqlite3.Connection]:
+        """A connection that changes nothing, and sets nothing aside; any trouble is a :class:`GrandeError`."""
+        try:
+            with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+                connection.execute("PRAGMA trusted_schema = OFF")
+                yield connection
+        except sqlite3.Error as error:
+            raise GrandeError(
+                f"the feature store {self.path} cannot be read: try again when no other run uses it; got {error}"
+            ) from error
+
     def prepare(self) -> bool:
         """Create the tables where they are missing; whether the rows are those of version 0.1, without checksums."""
         with _lock(self.path.parent), self.open(is_locked=True) as connection:

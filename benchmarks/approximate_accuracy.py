@@ -21,18 +21,19 @@ import torch
 
 from common import RESULTS, print_table, read_rows, write_rows
 from grande_gnn import GrandeClassifier
-from grande_gnn.graph import approximate_search, neighbors
+from grande_gnn.graph import approximate_search
 from made_features import few_labels, made_features
 
 AUTO = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}
 SEARCHES = ("exact", "approximate")
 
 
-def fitted(X: np.ndarray, codes: np.ndarray, backend: str, device: str) -> tuple[GrandeClassifier, float]:
+def fitted(
+    X: np.ndarray, codes: np.ndarray, backend: str, model: str, device: str
+) -> tuple[GrandeClassifier, float]:
     """A classifier whose neighbors were searched with one backend, and the seconds of the whole fit."""
-    neighbors.BACKENDS["auto"] = neighbors.BACKENDS[backend]
     start = time.perf_counter()
-    clf = GrandeClassifier(**AUTO, device=device, random_state=0).fit(X, codes)
+    clf = GrandeClassifier(model, **AUTO, device=device, random_state=0).fit(X, codes, search=backend)
     return clf, time.perf_counter() - start
 
 
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--per-class", type=int, default=20)
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--largest", type=int, help="samples of a group of the approximate search")
+    parser.add_argument("--model", default="appnp")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=Path, default=RESULTS / "approximate_accuracy.csv")
     options = parser.parse_args()
@@ -54,10 +56,10 @@ def main() -> None:
             approximate_search.NEAR_ONES[kind] = max(20, options.largest // 10)
     name, X, y = load(options)
     rows = read_rows(options.out)
-    done = {(row["features"], row["per_class"], row["draw"]) for row in rows}
+    done = {(row["features"], row["model"], row["per_class"], row["draw"]) for row in rows}
     models: dict[str, GrandeClassifier] = {}
     for draw in range(options.draws):
-        if (name, str(options.per_class), str(draw)) in done:
+        if (name, options.model, str(options.per_class), str(draw)) in done:
             continue
         codes = few_labels(y, options.per_class, draw)
         row: dict[str, Any] = {
@@ -70,7 +72,7 @@ def main() -> None:
             if backend in models:
                 clf = models[backend].refit(codes)
             else:
-                clf, row[f"{backend}_fit_seconds"] = fitted(X, codes, backend, options.device)
+                clf, row[f"{backend}_fit_seconds"] = fitted(X, codes, backend, options.model, options.device)
                 models[backend] = clf
             row[backend] = float((clf.transduction_ == y)[codes < 0].mean())
             if clf.neighbors_.recall is not None:
@@ -80,7 +82,7 @@ def main() -> None:
         print(rows[-1], flush=True)
     print_table(
         summary(read_rows(options.out)),
-        ["features", "per_class", "draws", "exact", "difference", "half_width"],
+        ["features", "model", "per_class", "draws", "exact", "difference", "half_width"],
     )
 
 
@@ -100,12 +102,12 @@ def load(options: argparse.Namespace) -> tuple[str, np.ndarray, np.ndarray]:
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The mean paired difference in points, with half the width of its 95 % interval."""
     table = []
-    for key in dict.fromkeys((row["features"], row["per_class"]) for row in rows):
-        mine = [row for row in rows if (row["features"], row["per_class"]) == key]
+    for key in dict.fromkeys((row["features"], row["model"], row["per_class"]) for row in rows):
+        mine = [row for row in rows if (row["features"], row["model"], row["per_class"]) == key]
         gaps = [100 * float(row["difference"]) for row in mine]
         spread = statistics.stdev(gaps) if len(gaps) > 1 else float("nan")
         table.append({
-            "features": key[0], "per_class": key[1], "draws": len(gaps),
+            "features": key[0], "model": key[1], "per_class": key[2], "draws": len(gaps),
             "exact": 100 * statistics.mean(float(row["exact"]) for row in mine),
             "difference": statistics.mean(gaps), "half_width": 2.26 * spread / len(gaps) ** 0.5,
         })  # fmt: skip

@@ -219,6 +219,18 @@ def test_a_class_that_nobody_labelled_is_unfamiliar_and_less_sure():
     assert unknown[result.is_unfamiliar].mean() >= 0.5 or not result.is_unfamiliar.any()
 
 
+def test_the_confidence_of_unfamiliar_images_is_lowered_by_a_factor():
+    rng = np.random.default_rng(0)
+    classes = np.arange(600) % 4
+    X = ((2.2 * rng.normal(size=(4, 8)))[classes] + rng.normal(size=(600, 8))).astype(np.float32)
+    given = [str(NAMES[c]) if i < 120 and c < 3 else "" for i, c in enumerate(classes)]
+    result, clf = labelled(X, given, model="sgc", graph="knn", n_neighbors=8, normalize="center-l2")
+    flagged = result.is_unfamiliar
+    assert flagged.any()
+    calibrated = result.calibration.probabilities(clf.label_distributions_).max(axis=1)
+    np.testing.assert_allclose(result.confidence[flagged], 0.7 * calibrated[flagged])
+
+
 def test_sets_of_labels_hold_the_own_label_and_the_truth_as_often_as_asked(groups):
     X, classes, given = groups(300, 60)
     X = X / 2

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
+from grande_gnn.labelling.decisions import Decision, Journal
 from grande_gnn.labelling.text_labelling import (
     label_texts,
     reuse_for_texts,
@@ -20,10 +22,10 @@ from grande_gnn.labelling.text_labelling import (
 )
 from grande_gnn.texts import TEXT_EXTRACTORS, load_text_extractor
 
-FIXED = LabelOptions(
-    model="appnp", graph="knn", n_neighbors=8, normalize="center-l2", sigma=0.2, device="cpu"
-)
-SUBJECTS = {"animals": ("fox", "dog", "cat", "owl"), "tools": ("hammer", "saw", "drill", "nail")}
+FIXED = LabelOptions(model="sgc", graph="knn", n_neighbors=8, normalize="center-l2", sigma=0.2, device="cpu")
+ANIMALS = "fox dog cat owl cow hen pig bear wolf deer frog mole swan crow seal"
+TOOLS = "hammer saw drill nail screw rasp file pliers chisel level clamp vise axe spade rake"
+SUBJECTS = {"animals": ANIMALS.split(), "tools": TOOLS.split()}
 
 
 def sentences(n, seed=0):
@@ -32,23 +34,34 @@ def sentences(n, seed=0):
     texts, labels = [], []
     for i in range(n):
         label = list(SUBJECTS)[i % 2]
-        words = [*rng.permutation(SUBJECTS[label])[:3], rng.choice(["the", "a", "with", "and"])]
+        words = [*rng.permutation(SUBJECTS[label])[:6], rng.choice(["the", "a", "with", "and"])]
         texts.append(" ".join(map(str, words)))
         labels.append(label)
     return texts, labels
 
 
-@pytest.fixture
-def table(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A table of texts, of which eight are labelled, and its labelling."""
+    folder = tmp_path_factory.mktemp("texts")
     texts, labels = sentences(60)
-    path = tmp_path / "texts.csv"
-    with path.open("w", newline="") as file:
+    with (folder / "texts.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "text", "label"])
         writer.writerows(
             (f"t{i}", t, c if i < 8 else "") for i, (t, c) in enumerate(zip(texts, labels, strict=True))
         )
-    return path, texts, labels
+    result = label_texts(folder / "texts.csv", folder / "out", replace(FIXED, export=("csv", "label-studio")))
+    return folder, texts, labels, result
+
+
+@pytest.fixture
+def table(made, tmp_path):
+    """Its own copy for a test: the table, and the labelling in ``out``."""
+    folder, texts, labels, _ = made
+    shutil.copy(folder / "texts.csv", tmp_path)
+    shutil.copytree(folder / "out", tmp_path / "out")
+    return tmp_path / "texts.csv", texts, labels
 
 
 @pytest.fixture
@@ -67,9 +80,8 @@ def letters(monkeypatch):
     return asked
 
 
-def test_texts_are_labelled_as_their_features_are(table, tmp_path):
-    path, texts, labels = table
-    result = label_texts(path, tmp_path / "out", FIXED)
+def test_texts_are_labelled_as_their_features_are(made, table, tmp_path):
+    _, texts, labels, result = made
     given = [label if i < 8 else "" for i, label in enumerate(labels)]
     same = label_features(load_text_extractor().features(texts), given, options=FIXED)
     assert result.labels == same.labels == labels
@@ -83,8 +95,6 @@ def test_texts_are_labelled_as_their_features_are(table, tmp_path):
 
 
 def test_new_texts_are_labelled_with_the_earlier_model(table, tmp_path):
-    path, _, _ = table
-    label_texts(path, tmp_path / "out", FIXED)
     texts, labels = sentences(20, seed=5)
     new = tmp_path / "new.jsonl"
     new.write_text("\n".join(json.dumps({"text": text}) for text in texts))
@@ -93,9 +103,16 @@ def test_new_texts_are_labelled_with_the_earlier_model(table, tmp_path):
     assert Labelling.load(tmp_path / "more").texts == texts
 
 
+def test_decisions_that_the_model_does_not_know_are_told(table, tmp_path):
+    path, _, _ = table
+    Journal(tmp_path / "out").append(Decision("label", ("t9",), "animals"))
+    steps = []
+    reuse_for_texts(tmp_path / "out", path, None, FIXED, steps.append)
+    assert any("1 decisions of a review are not in that model yet" in step.message for step in steps)
+
+
 def test_a_model_of_other_texts_or_of_features_is_refused(table, tmp_path):
     path, _, _ = table
-    label_texts(path, tmp_path / "out", FIXED)
     label_features(np.eye(4), ["a", "b", "", ""], out=tmp_path / "plain", options=FIXED)
     with pytest.raises(InvalidInputError, match="name the result of an earlier run on texts"):
         reuse_for_texts(tmp_path / "plain", path, None, FIXED)
@@ -127,8 +144,8 @@ def test_without_labels_the_template_is_named_and_a_review_can_start(table, tmp_
         InvalidInputError, match=r"none of the 60 texts is labelled: `grande label .*bare\.csv --template"
     ):
         label_texts(bare, None, FIXED)
-    start_texts(bare, tmp_path / "out", FIXED)
-    loaded = Labelling.load(tmp_path / "out")
+    start_texts(bare, tmp_path / "bare", FIXED)
+    loaded = Labelling.load(tmp_path / "bare")
     assert (loaded.classifier, loaded.neighbors, loaded.texts) == (None, None, texts)
     again = with_text_features(loaded, FIXED)
     np.testing.assert_array_equal(again.neighbors.features, load_text_extractor().features(texts))
@@ -154,9 +171,9 @@ def test_features_are_kept_in_the_store_and_a_stopped_run_goes_on(letters, tmp_p
 def test_an_extractor_that_does_not_learn_is_reused(letters, table, tmp_path):
     path, _, labels = table
     options = replace(FIXED, extractor="letters", store=tmp_path / "store")
-    label_texts(path, tmp_path / "out", options)
+    label_texts(path, tmp_path / "letters", options)
     letters.clear()
-    result = reuse_for_texts(tmp_path / "out", path, None, options)
+    result = reuse_for_texts(tmp_path / "letters", path, None, options)
     assert letters == []  # all from the store
     assert np.mean(np.array(result.labels) == labels) > 0.8
 
@@ -173,13 +190,12 @@ def test_an_extractor_that_does_not_learn_is_reused(letters, table, tmp_path):
 )
 def test_what_texts_do_not_have_is_refused_before_the_work(table, tmp_path, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        label_texts(table[0], tmp_path / "out", replace(FIXED, **options))
-    assert not (tmp_path / "out").exists()
+        label_texts(table[0], tmp_path / "other", replace(FIXED, **options))
+    assert not (tmp_path / "other").exists()
 
 
 def test_exports_hold_the_texts(table, tmp_path):
-    path, texts, labels = table
-    label_texts(path, tmp_path / "out", replace(FIXED, export=("csv", "label-studio")))
+    _, texts, labels = table
     tasks = json.loads((tmp_path / "out" / "label-studio.json").read_text())
     assert [task["data"]["text"] for task in tasks] == texts
     assert tasks[20]["predictions"][0]["result"][0] == {

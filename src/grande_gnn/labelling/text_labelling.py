@@ -24,6 +24,8 @@ from grande_gnn.internal.files import check_output
 from grande_gnn.internal.swap import recover
 from grande_gnn.labelling.assess import assess_new
 from grande_gnn.labelling.calibration import Calibration
+from grande_gnn.labelling.corrections import n_pending
+from grande_gnn.labelling.decisions import Journal
 from grande_gnn.labelling.exports import check_text_exports, export_names
 from grande_gnn.labelling.folder import check_destination, load_labelling, read_calibration
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
@@ -45,6 +47,9 @@ __all__ = [
 ]
 
 Place = str | Path
+
+PENDING = "{} decisions of a review are not in that model yet: open `grande review {}` and end it to have them in it."
+"""What is told about a model that is older than the latest decisions."""
 
 _PORTION = 1024
 """Texts whose features are stored together: what a killed run loses at most."""
@@ -119,6 +124,8 @@ def reuse_for_texts(
         raise InvalidInputError(
             f"texts are labelled with the model of texts: name the result of an earlier run on texts; got {earlier}"
         )
+    if pending := n_pending(Journal(folder).decisions, known.settings):
+        (progress or _silent)(Step("find", message=PENDING.format(pending, earlier)))
     extractor = _same_extractor(known)
     if extractor.learns:
         both = extractor.features(known.texts, texts.texts)

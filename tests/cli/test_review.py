@@ -51,7 +51,8 @@ def test_label_can_be_followed_by_review(calls, tmp_path, monkeypatch):
     from grande_gnn.cli import label
 
     monkeypatch.setattr(labelling, "label_images", lambda *arguments: None, raising=False)
-    monkeypatch.setattr(label, "report_result", lambda *arguments: None)
+    for name in ("report_result", "_tell_about_adapting"):
+        monkeypatch.setattr(label, name, lambda *arguments: None)
     result = CliRunner().invoke(main, ["label", str(tmp_path), "-o", "out", "--review"])
     assert result.exit_code == 0, result.output
     assert calls[0][:2] == ("out", None)

@@ -16,7 +16,7 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
     from grande_gnn.baselines import SYSTEMS
 
     for entry in SYSTEMS.values():
-        click.echo(f"{entry.name:<11}{entry.description}")
+        click.echo(f"{entry.name:<13}{entry.description}")
     context.exit()
 
 
@@ -76,7 +76,7 @@ def command(
 
 
 def _line(*cells: str) -> str:
-    return "{:<11}{:<7}{:<14} {:>8}  {:<25} {}".format(*cells).rstrip()
+    return "{:<13}{:<7}{:<14} {:>8}  {:<25} {}".format(*cells).rstrip()
 
 
 def _sentence(row: dict[str, Any]) -> str:

@@ -64,7 +64,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "cuda": {"recipe": Recipe(), "n_views": 12, "blocks": 8},
     "cpu": {"recipe": Recipe(steps=100, batch=16, ratio=2), "n_views": 3, "blocks": 5},
 }
-"""What options that are None become on each device: on a CPU every view takes half a minute, and every step a second."""
+"""What options that are None become on each device; a CPU gets fewer views, blocks and steps. Not tuned yet."""
 
 FIXED_GIB, PIXEL_GIB = 0.87, 1.737e-4 / 224
 """GPU memory of the form ``"full"`` with lite0: a fixed part, and a part for each pixel of a labelled or strong view. They

@@ -14,7 +14,7 @@ __all__ = ["adapt_hint", "adapt_seconds"]
 
 PER_VIEW = {"cuda": 0.0005, "cpu": 0.02}
 PER_STEP = {"cuda": 0.03, "cpu": 2.0}
-"""Rough seconds for one view of one image, and for one step of the last blocks of lite0."""
+"""Guessed seconds for one view of one image, and for one step of the last blocks of lite0."""
 
 SHORT_S = 1200
 """Longer than this, nobody wants to be told about it."""
@@ -42,6 +42,6 @@ def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:
     if seconds > SHORT_S:
         return ""
     return (
-        f"With --adapt the network would be fine-tuned to these images, which is often more accurate and takes about "
+        f"With --adapt the network would be fine-tuned to these images, which may be more accurate and takes about "
         f"{max(1, round(seconds / 60))} min here."
     )

@@ -51,6 +51,7 @@ def test_the_demo_labels_and_compares(few_digits, grande, tmp_path, monkeypatch)
     assert "degree centrality" in result.output
     assert "GRaNDe, σ = 0.2" in result.output
     assert "points (95 % interval" in result.output
+    assert "do not show what the degree gains" in result.output
 
 
 def test_the_printed_command_does_the_same(few_digits, grande, tmp_path, monkeypatch):

@@ -86,6 +86,7 @@ def compare(features: Any, labels: Any) -> None:
         f"  difference         {gain.mean:+6.2f} points (95 % interval {gain.low:+.2f} to {gain.high:+.2f}): on digits "
         f"GRaNDe is {verdict}."
     )
+    click.echo("Digits are easy, and do not show what the degree gains on photos: see Results in README.md.")
 
 
 def _accuracies(features: Any, labels: Any, degree: str, title: str) -> Any:

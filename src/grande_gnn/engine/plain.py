@@ -330,7 +330,7 @@ def _checked(logits: Any, n: int, n_classes: int) -> Tensor:
 @contextmanager
 def _random_numbers(*key: int) -> Iterator[None]:
     """torch's global generators are seeded by the key inside and are as before outside."""
-    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> 1)
+    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0]) >> 1
     on_cuda = torch.cuda.is_initialized()
     with torch.random.fork_rng([torch.cuda.current_device()] if on_cuda else []):
         torch.default_generator.manual_seed(seed)

@@ -108,6 +108,7 @@ def print_table(rows: list[dict[str, str]]) -> None:
     from grande_gnn.experiments.split_graphs import PUBLISHED
     from grande_gnn.experiments.statistics import interval_over_folds, paired_interval
 
+    rows = [row for row in rows if has_both(rows, row)]
     print("| graph | model | published | degree centrality | GRaNDe | σ | paired difference, 95 % | seeds |")
     print("|---|---|---|---|---|---|---|---|")
     for graph, model in dict.fromkeys((row["graph"], row["model"]) for row in rows):
@@ -126,6 +127,14 @@ def print_table(rows: list[dict[str, str]]) -> None:
             f"| {graph} | {model} | {PUBLISHED[model].accuracy[graph]} | {shown[0]} | {shown[1]} | {sigma} "
             f"| {difference[0]:+.2f} [{difference[1]:+.2f}, {difference[2]:+.2f}] | {len(seeds)} |"
         )  # fmt: skip
+
+
+def has_both(rows: list[dict[str, str]], row: dict[str, str]) -> bool:
+    """Whether both degrees of this graph and model have been measured."""
+    same = [
+        other["degree"] for other in rows if (other["graph"], other["model"]) == (row["graph"], row["model"])
+    ]
+    return {"centrality", "grande"} <= set(same)
 
 
 def mean(values: list[float]) -> float:

@@ -112,7 +112,6 @@ def command(
 
     from grande_gnn import labelling
     from grande_gnn.images import find_images, summarize
-    from grande_gnn.internal.files import check_output_file
     from grande_gnn.texts import are_texts
 
     options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
@@ -133,6 +132,21 @@ def command(
     if dry_run:
         click.echo(summarize(find_images(images, options.labels)))
         return
+    _label_images(images, output, template, options, reuse, review)
+
+
+def _label_images(
+    images: Path,
+    output: Path | None,
+    template: Path | None,
+    options: LabelOptions,
+    reuse: Path | None,
+    review: bool,
+) -> None:
+    """Propose images to label, or label a folder of images."""
+    from grande_gnn import labelling
+    from grande_gnn.internal.files import check_output_file
+
     with ProgressMessages() as progress:
         if template is not None:
             check_output_file(template, options.overwrite)

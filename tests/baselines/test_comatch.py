@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining, contrast_loss, lite0, square_image
+from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining, lite0, square_image
 from grande_gnn.errors import FileFormatError, MissingDependencyError
 
 
@@ -69,19 +69,6 @@ def test_the_same_seed_gives_the_same_weights():
     same, again, other = ([p.detach() for p in run.network.parameters()] for run in runs)
     assert all(torch.equal(a, b) for a, b in zip(same, again, strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(same, other, strict=True))
-
-
-def test_contrast_loss_is_its_definition():
-    generator = torch.Generator().manual_seed(0)
-    p = torch.softmax(4 * torch.randn(6, 3, generator=generator), 1)
-    similarity = torch.randn(6, 6, generator=generator)
-    expected = 0.0
-    for i in range(6):
-        q = [1.0 if i == j else float(p[i] @ p[j]) for j in range(6)]
-        q = [value if value >= 0.4 else 0.0 for value in q]
-        s = torch.softmax(similarity[i], 0)
-        expected -= sum(value / sum(q) * float(s[j].log()) for j, value in enumerate(q)) / 6
-    assert contrast_loss(similarity, p, 0.4).item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_pseudo_labels_are_aligned_and_smoothed():

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from common import append_rows, read_rows
+
 METHODS = ("committee", "grande", "centrality", "logistic", "spreading")
 DEGREES = ("grande", "centrality")
 COLUMNS = ("method", "labels_per_class", "draw", "accuracy", "seconds")
@@ -36,13 +38,13 @@ def main() -> None:
     options = parser.parse_args()
     if not options.table:
         measure(options)
-    print_table(read(options.csv))
+    print_table(read_rows(options.csv))
 
 
 def measure(options: argparse.Namespace) -> None:
     from grande_gnn.texts import load_text_extractor, read_texts
 
-    done = {(row["method"], int(row["labels_per_class"]), int(row["draw"])) for row in read(options.csv)}
+    done = {(row["method"], int(row["labels_per_class"]), int(row["draw"])) for row in read_rows(options.csv)}
     y = np.array([row[0] for row in csv.reader(options.texts.open(newline="", encoding="utf-8"))])
     X = load_text_extractor("tfidf").features(read_texts(options.texts, ["2", "3"]).texts)
     graph = None
@@ -62,7 +64,8 @@ def measure(options: argparse.Namespace) -> None:
                 seconds = (time.perf_counter() - start) / len(methods)
                 for method, answer in zip(methods, answers, strict=True):
                     accuracy = 100 * np.mean(answer[few == ""] == y[few == ""])
-                    append(options.csv, [(method, count, draw, f"{accuracy:.3f}", f"{seconds:.2f}")])
+                    row = (method, count, draw, f"{accuracy:.3f}", f"{seconds:.2f}")
+                    append_rows(COLUMNS, [row], options.csv)
                     print(
                         method, count, draw, f"{accuracy:.2f} in {seconds:.1f} s", file=sys.stderr, flush=True
                     )
@@ -141,20 +144,6 @@ def print_table(rows: list[dict[str, str]]) -> None:
             difference = paired_interval([found[d] for d in both], [scores["centrality"][d] for d in both])
             shown = "–" if method == "centrality" else "{:+.2f} [{:+.2f}, {:+.2f}]".format(*difference)
             print(f"| {count} | {method} | {mean:.2f} ± {high - mean:.2f} | {shown} | {len(both)} |")
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def append(path: Path, rows: list[tuple]) -> None:
-    is_new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows([COLUMNS, *rows] if is_new else rows)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ skipped. ``--table`` prints means, differences and their intervals from the rows
 """
 
 import argparse
-import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+
+from common import append_rows, read_rows
 
 GRAPHS = ("cora", "citeseer")
 MODELS = ("gcn", "sgc", "appnp")
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if options.table:
-        print_table(read(options.csv))
+        print_table(read_rows(options.csv))
         return
     kinds = [(graph, model) for graph in options.graphs.split(",") for model in options.models.split(",")]
     first = [
@@ -46,18 +47,18 @@ def main() -> None:
         ((graph, model, "centrality", ""), seed) for seed in range(options.seeds) for graph, model in kinds
     ]
     measure(options, [*first, *plain])
-    rows = read(options.csv)
+    rows = read_rows(options.csv)
     chosen = [
         ((graph, model, "grande", best_sigma(rows, graph, model)), seed)
         for seed in range(options.seeds) for graph, model in kinds
     ]  # fmt: skip
     measure(options, chosen)
-    print_table(read(options.csv))
+    print_table(read_rows(options.csv))
 
 
 def measure(options: argparse.Namespace, wanted: list[tuple[Key, int]]) -> None:
     """Train what the CSV lacks, in several processes, a few seeds at a time."""
-    done = {(*key_of(row), int(row["seed"])) for row in read(options.csv)}
+    done = {(*key_of(row), int(row["seed"])) for row in read_rows(options.csv)}
     missing: dict[Key, list[int]] = {}
     for key, seed in wanted:
         if (*key, seed) not in done:
@@ -68,7 +69,7 @@ def measure(options: argparse.Namespace, wanted: list[tuple[Key, int]]) -> None:
         running = {pool.submit(train_seeds, options.folder, *chunk): chunk for chunk in chunks}
         for future in as_completed(running):
             key, seeds = running[future]
-            append(options.csv, [(*key, *scores) for scores in future.result()])
+            append_rows(COLUMNS, [(*key, *scores) for scores in future.result()], options.csv)
             print(*key, f"seeds {seeds[0]} to {seeds[-1]}", file=sys.stderr, flush=True)
 
 
@@ -143,20 +144,6 @@ def mean(values: list[float]) -> float:
 
 def key_of(row: dict[str, str]) -> Key:
     return row["graph"], row["model"], row["degree"], row["sigma"]
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def append(path: Path, rows: list[tuple]) -> None:
-    is_new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows([COLUMNS, *rows] if is_new else rows)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,11 @@ def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     write_csv(path, fields, ([row.get(field, "") for field in fields] for row in table))
 
 
+def append_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], path: Path) -> None:
+    """Add rows to those of a file; each gets today's date and this machine."""
+    write_rows([*read_rows(path), *(dict(zip(columns, row, strict=True)) for row in rows)], path)
+
+
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """A Markdown table of the chosen columns."""
     print("| " + " | ".join(columns) + " |")

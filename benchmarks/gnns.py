@@ -9,12 +9,13 @@ is one repetition of the paper. Rows that the CSV already has are skipped. ``hea
 """
 
 import argparse
-import csv
 import multiprocessing
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+
+from common import append_rows, read_rows
 
 MODELS = ("appnp", "sgc", "gcn", "gprgnn", "gat", "sage", "heat", "ppr")
 DEGREES = ("centrality", "grande")
@@ -35,12 +36,12 @@ def main() -> None:
     options = parser.parse_args()
     if not options.table:
         measure(options)
-    print_table(read(options.csv))
+    print_table(read_rows(options.csv))
 
 
 def measure(options: argparse.Namespace) -> None:
     """Train what the CSV lacks, in several processes."""
-    done = {(row["dataset"], row["model"], row["degree"], int(row["seed"])) for row in read(options.csv)}
+    done = {(row["dataset"], row["model"], row["degree"], int(row["seed"])) for row in read_rows(options.csv)}
     files = dict(pair.split("=", 1) for pair in options.data)
     wanted = [
         (name, model, degree, seed)
@@ -57,10 +58,11 @@ def measure(options: argparse.Namespace) -> None:
             key = running[future]
             accuracies, seconds, device = future.result()
             sigma = SIGMA if key[2] == "grande" else ""
-            append(options.csv, [
+            rows = [
                 (*key[:3], sigma, key[3], fold, f"{accuracy:.4f}", f"{seconds:.2f}", device)
                 for fold, accuracy in enumerate(accuracies)
-            ])  # fmt: skip
+            ]
+            append_rows(COLUMNS, rows, options.csv)
             print(
                 *key,
                 f"{sum(accuracies) / len(accuracies):.2f} in {seconds:.1f} s",
@@ -119,20 +121,6 @@ def print_table(rows: list[dict[str, str]]) -> None:
             f"| {dataset} | {model} | {shown[0]} | {shown[1]} | {mean:+.2f} [{low:+.2f}, {high:+.2f}] | "
             f"{np.median(seconds):.2f} |"
         )
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def append(path: Path, rows: list[tuple]) -> None:
-    is_new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows([COLUMNS, *rows] if is_new else rows)
 
 
 if __name__ == "__main__":

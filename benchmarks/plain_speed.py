@@ -7,7 +7,6 @@ row is one pair; ``ratio`` is the time of ours divided by that of PyTorch Geomet
 """
 
 import argparse
-import csv
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch_geometric.nn import APPNP, GCNConv
 
+from common import append_rows
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.graph import Graph, reciprocal_knn_graph
 from grande_gnn.internal.features_file import load_features
@@ -64,24 +64,17 @@ def main() -> None:
     codes, names = encode_labels(content.labels)
     few = np.where(np.arange(len(codes)) % 10 == 0, codes, -1)
     graph = reciprocal_knn_graph(content.features, 40)
-    is_new = not options.csv.exists()
-    with options.csv.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if is_new:
-            writer.writerow(COLUMNS)
-        for model in THEIRS:
-            ratios = []
-            for pair in range(options.pairs):
-                ours = ours_seconds(model, content.features, graph, few, len(names), options.epochs)
-                theirs = pyg_seconds(model, content.features, graph, few, len(names), options.epochs)
-                ratios.append(ours / theirs)
-                writer.writerow(
-                    [model, pair, options.epochs, f"{ours:.4f}", f"{theirs:.4f}", f"{ratios[-1]:.3f}"]
-                )
-                file.flush()
-            print(
-                f"{model}: ours takes {np.median(ratios):.2f} times as long ({min(ratios):.2f} to {max(ratios):.2f})"
-            )
+    for model in THEIRS:
+        ratios = []
+        for pair in range(options.pairs):
+            ours = ours_seconds(model, content.features, graph, few, len(names), options.epochs)
+            theirs = pyg_seconds(model, content.features, graph, few, len(names), options.epochs)
+            ratios.append(ours / theirs)
+            row = (model, pair, options.epochs, f"{ours:.4f}", f"{theirs:.4f}", f"{ratios[-1]:.3f}")
+            append_rows(COLUMNS, [row], options.csv)
+        print(
+            f"{model}: ours takes {np.median(ratios):.2f} times as long ({min(ratios):.2f} to {max(ratios):.2f})"
+        )
 
 
 def ours_seconds(model: str, X: np.ndarray, graph: Graph, few: np.ndarray, c: int, epochs: int) -> float:

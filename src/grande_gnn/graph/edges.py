@@ -25,8 +25,10 @@ def knn_edges(lists: NDArray[np.int32], n_neighbors: int = 40, *, include_self: 
 
 def reciprocal_edges(lists: NDArray[np.int32], n_neighbors: int = 40, *, include_self: bool = True) -> Graph:
     """Join i and j when each names the other among its first ``n_neighbors``."""
-    pattern = _pattern(lists, n_neighbors, include_self)
-    return Graph.from_scipy(pattern.multiply(pattern.T).tocsr())
+    named_by = _pattern(lists, n_neighbors, include_self).T.tocsr()
+    # The transpose has sorted rows, and what both share is symmetric with every self-loop: already a graph's arrays.
+    both = named_by.multiply(named_by.T.tocsr())
+    return Graph(both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False))
 
 
 def _pattern(lists: NDArray[np.int32], n_neighbors: int, include_self: bool) -> sp.csr_matrix:

@@ -1,7 +1,8 @@
 """Ways in which people label: which samples of a labelled set are known, by name of the kind.
 
 r1 r2 r4 r8    so many labels of each class, at random
-t2 t4 t8       so many times the number of classes, in the order that ``grande label --template`` proposes
+t2 t4 t8       so many times the number of classes, in the order that ``grande label --template`` of version 0.1 proposes
+q2 q4 q8       the same in the order that it proposes now, which is also that of the review's queue "most useful next"
 f10            a tenth of each class, side by side in file order
 w5 w10 w20     as r8, with so many percent of the labels replaced by another class
 u1             as r8, but one class has one label
@@ -17,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grande_gnn.labelling.suggest import labelling_order
+from grande_gnn.labelling.suggest import labelling_order, suggest
 
 __all__ = ["KINDS", "draw_labels"]
 
@@ -52,12 +53,13 @@ def _random(each: int) -> Callable[..., Codes]:
     return lambda y, X, lists, draw, rng: _per_class(y, np.full(y.max() + 1, each), rng)
 
 
-def _template(each: int) -> Callable[..., Codes]:
+def _template(each: int, propose: Callable[[np.ndarray, Codes, int], Codes]) -> Callable[..., Codes]:
     def draw_template(y: Codes, X: np.ndarray, lists: Codes, draw: int, rng: np.random.Generator) -> Codes:
         """The proposed order is fixed, so from the second draw on a tenth of the images is passed over."""
-        order = labelling_order(lists)
+        wanted = each * (int(y.max()) + 1)
+        order = propose(X, lists, min(2 * wanted, len(y)))
         order = order[rng.random(len(order)) >= 0.1] if draw else order
-        chosen = order[: each * (y.max() + 1)]
+        chosen = order[:wanted]
         codes = np.full(len(y), -1)
         codes[chosen] = y[chosen]
         return codes
@@ -113,7 +115,8 @@ def _easy(y: Codes, X: np.ndarray, lists: Codes, draw: int, rng: np.random.Gener
 
 KINDS: dict[str, Callable[..., Codes]] = {
     **{f"r{each}": _random(each) for each in (1, 2, 4, 8)},
-    **{f"t{each}": _template(each) for each in (2, 4, 8)},
+    **{f"t{each}": _template(each, lambda X, lists, n: labelling_order(lists)) for each in (2, 4, 8)},
+    **{f"q{each}": _template(each, lambda X, lists, n: suggest(X, n)) for each in (2, 4, 8)},
     "f10": _file_order,
     **{f"w{percent}": _wrong(percent) for percent in (5, 10, 20)},
     "u1": _uneven(1),

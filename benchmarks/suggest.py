@@ -5,7 +5,8 @@
 For each set and seed, 90 % of the images are drawn at random, so that strategies without chance differ between seeds too.
 Every strategy then chooses 1 × as many images as there are classes, gets their labels, goes on to 2 ×, 4 × and 8 ×, and
 the other images are classified from the labels so far: by GRaNDe with the favorite settings (``--model`` on the DGCG graph
-of center-l2 features, 40 neighbors, σ = 0.2) and by logistic regression on the same features. An image of a class that
+of center-l2 features, 40 neighbors, σ = 0.2), or with automatic settings (``--model committee``, as ``grande label`` does),
+and by logistic regression on the same features. An image of a class that
 nobody has labelled counts as an error, like any other wrong label. Margins are those of GRaNDe. Rows that the results have
 already are not measured again.
 """
@@ -13,6 +14,8 @@ already are not measured again.
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -22,11 +25,12 @@ import numpy as np
 from scipy.special import softmax
 
 from common import RESULTS, print_table, read_rows, write_rows
+from grande_gnn import GrandeClassifier
 from grande_gnn.baselines import SYSTEMS
 from grande_gnn.classifier.normalizer import Normalizer
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.tuning import FAVORITE
-from grande_gnn.engine import Outcome, Settings, as_degree
+from grande_gnn.engine import Settings, as_degree
 from grande_gnn.experiments.statistics import paired_interval
 from grande_gnn.graph import Neighbors, build_graph
 from grande_gnn.labelling.strategies import STRATEGIES
@@ -36,21 +40,61 @@ from labelled_sets import labelled_set
 BUDGETS = (1, 2, 4, 8)
 """Labels, as a multiple of the number of classes."""
 
+COMMITTEE = "committee"
+"""The model that stands for automatic settings."""
+
 SHARE = 0.9
 """The share of the images that a seed draws."""
 
 
-def margins(outcome: Outcome, seen: np.ndarray) -> np.ndarray:
-    """The lead of the most probable class over the next, among the classes that have a label."""
-    assert outcome.logits is not None  # models are kept
-    best = np.sort(softmax(np.where(seen, outcome.logits, -np.inf), axis=1), axis=1)
+Classify = Callable[[list[np.ndarray]], list[tuple[np.ndarray, np.ndarray]]]
+"""From class codes (−1: unknown), several sets of them, to predicted codes and margins for each."""
+
+
+def margins(p: np.ndarray) -> np.ndarray:
+    """The lead of the most probable class over the next."""
+    best = np.sort(p, axis=1)
     return best[:, -1] - best[:, -2]
+
+
+def favorite(X: np.ndarray, n_classes: int, model: str, device: str, seed: int) -> Classify:
+    """One model on one graph, all label sets at once."""
+    graph = build_graph(FAVORITE.graph, X, FAVORITE.n_neighbors, device=device)
+    settings = Settings(model, device=device, seed=seed)
+    problem = LearningProblem(X, graph, n_classes, as_degree("grande", FAVORITE.sigma), settings)
+
+    def classify(known: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+        outcomes = problem.train([LabelSet(codes, fold=seed) for codes in known], keep_models=True)
+        found = []
+        for codes, outcome in zip(known, outcomes, strict=True):
+            assert outcome.logits is not None  # models are kept
+            seen = np.isin(np.arange(n_classes), codes)
+            lead = margins(softmax(np.where(seen, outcome.logits, -np.inf), axis=1))
+            found.append((outcome.predictions, lead))
+        return found
+
+    return classify
+
+
+def committee(features: np.ndarray, device: str, seed: int) -> Classify:
+    """Automatic settings, one label set after another."""
+    auto = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
+
+    def classify(known: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+        found = []
+        for codes in known:
+            clf = GrandeClassifier(**auto, device=device, random_state=seed).fit(features, codes)
+            found.append((clf.transduction_, margins(clf.label_distributions_)))
+        return found
+
+    return classify
 
 
 def measure(
     data: Path, strategies: list[str], model: str, device: str, job: tuple[str, int]
 ) -> list[dict[str, Any]]:
     """All budgets of all strategies on one draw of a set."""
+    warnings.simplefilter("ignore")  # classes with few labels
     name, seed = job
     features, classes = labelled_set(data, name)
     rng = np.random.default_rng(seed)
@@ -59,9 +103,11 @@ def measure(
     n_classes = int(y.max()) + 1
     X = Normalizer.fit(features[kept], FAVORITE.normalize).transform(features[kept])
     neighbors = Neighbors(X, device=device)
-    graph = build_graph(FAVORITE.graph, X, FAVORITE.n_neighbors, device=device)
-    settings = Settings(model, device=device, seed=seed)
-    problem = LearningProblem(X, graph, n_classes, as_degree("grande", FAVORITE.sigma), settings)
+    classify = (
+        committee(features[kept].astype(np.float32), device, seed)
+        if model == COMMITTEE
+        else favorite(X, n_classes, model, device, seed)
+    )
     known = {strategy: np.full(len(y), -1) for strategy in strategies}
     unsure: dict[str, np.ndarray | None] = dict.fromkeys(strategies)
     rows = []
@@ -72,15 +118,16 @@ def measure(
                 neighbors, more, strategy, labels=codes, margin=unsure[strategy], random_state=seed
             )
             codes[chosen] = y[chosen]
-        outcomes = problem.train([LabelSet(codes, fold=seed) for codes in known.values()], keep_models=True)
-        for (strategy, codes), outcome in zip(known.items(), outcomes, strict=True):
-            unsure[strategy] = margins(outcome, np.isin(np.arange(n_classes), codes))
+        for (strategy, codes), (said, lead) in zip(
+            known.items(), classify(list(known.values())), strict=True
+        ):
+            unsure[strategy] = lead
             rest = codes < 0
             by_regression = SYSTEMS["logreg"].make().fit(X, codes).transduction_
             rows.append({
                 "set": name, "seed": seed, "model": model, "strategy": strategy, "budget": budget,
                 "labels": int((~rest).sum()), "classes_seen": len(set(codes[~rest])), "classes": n_classes,
-                "grande": round(100 * float((outcome.predictions == y)[rest].mean()), 2),
+                "grande": round(100 * float((said == y)[rest].mean()), 2),
                 "logreg": round(100 * float((by_regression == y)[rest].mean()), 2),
             })  # fmt: skip
     return rows

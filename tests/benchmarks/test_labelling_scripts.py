@@ -52,6 +52,9 @@ def test_suggestions_are_measured_for_every_budget_and_resumed(data):
     assert rows_of(out)[:8] == first
     assert len(rows_of(out)) == 16
     assert "| small | graph-coverage | grande |" in said
+    run("suggest.py", *options, "--model", "committee", "--seeds", 1, "--strategies", "useful")
+    assert [row["model"] for row in rows_of(out)] == ["sgc"] * 16 + ["committee"] * 4
+    assert float(rows_of(out)[-1]["grande"]) > 70  # a third by chance
 
 
 @pytest.mark.slow

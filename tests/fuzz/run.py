@@ -198,10 +198,9 @@ class Worker:
         self.tally.counts[outcome] += 1
         self.tally.slowest_ms = max(self.tally.slowest_ms, 1000 * seconds)
         if outcome in FAILURES and self.found is not None:
-            folder = self.found / self.tally.door / f"{outcome}-{number}"
-            folder.mkdir(parents=True, exist_ok=True)
+            self.found.mkdir(parents=True, exist_ok=True)
             for name, content in input_of(DOORS[self.tally.door], number).items():
-                (folder / name).write_bytes(content)
+                (self.found / f"{self.tally.door}-{outcome}-{number}-{name}").write_bytes(content)
             print(f"{outcome}: {self.tally.door} {number}", flush=True)
 
 

@@ -98,8 +98,9 @@ def test_failures_of_every_kind_are_counted_and_the_rest_goes_on(monkeypatch, tm
     assert {kind: n for kind, n in tallies["broken"].counts.items() if kind != "refused"} == {
         kind: n for kind, n in expected.items() if kind != "refused"
     }
-    found = sorted(path.name for path in (tmp_path / "found" / "broken").iterdir())
-    assert found == ["crash-3", "hang-9", "traceback-11", "traceback-5", "wrong-7"]
+    found = sorted(path.name for path in (tmp_path / "found").iterdir())
+    kinds = ("crash-3", "hang-9", "traceback-11", "traceback-5", "wrong-7")
+    assert found == [f"broken-{kind}-f" for kind in kinds]
     again = run.read_table(tmp_path / "t.csv")["broken"]
     assert again.counts == tallies["broken"].counts
     assert again.next == sum(again.counts.values()) == 20

@@ -36,10 +36,10 @@ class Scripted(nn.Module):
         return torch.stack([right, right.flip(0), right, right.flip(0)])
 
 
-def epochs_of(losses, epochs, patience):
+def epochs_of(losses, epochs, patience, **settings):
     """How many epochs are trained and which of them is kept."""
     module = type("Module", (Scripted,), {"losses": losses})
-    settings = Settings(model=module, epochs=epochs, patience=patience, device="cpu")
+    settings = Settings(model=module, epochs=epochs, patience=patience, device="cpu", **settings)
     seen = []
     (outcome,) = train(
         X,
@@ -66,6 +66,10 @@ def epochs_of(losses, epochs, patience):
 )
 def test_the_training_ends_by_the_rule_and_the_best_epoch_is_kept(losses, patience, expected):
     assert epochs_of(losses, 6, patience) == expected
+
+
+def test_the_last_epoch_is_kept_on_request():
+    assert epochs_of((0.5, 0.4, 0.3, 0.2, 0.26, 0.1), 6, 2, best_epoch=False) == (5, 5)
 
 
 def test_the_kept_parameters_are_copies():

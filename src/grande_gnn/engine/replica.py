@@ -43,6 +43,9 @@ class Settings:
     memory_limit: int | None = None  # bytes; None: most of what is free
     seed: int = 0
     patience: int | None = None  # None: no early stopping; see early_stopping.py
+    best_epoch: bool = (
+        True  # with patience: False keeps the last epoch instead of that of the lowest validation loss
+    )
 
     def __post_init__(self) -> None:
         as_model(self.model)

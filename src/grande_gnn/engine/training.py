@@ -110,7 +110,7 @@ def _fit(
             progress(n_replicas)
         if watch is not None and watch.is_over():
             break
-    if watch is not None:
+    if watch is not None and settings.best_epoch:
         watch.restore()
 
 

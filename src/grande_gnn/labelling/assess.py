@@ -287,11 +287,11 @@ def _sets_without_guarantee(
 
 
 def _named_sets(sets: NDArray[np.bool_], names: NDArray[np.str_], result: Labelling) -> list[list[str]]:
-    """The labels of each set, the image's own first; that alone where it was given."""
+    """The labels of each set, the image's own first if it is there; a given label alone."""
     found = []
     for chosen, label, given in zip(sets, result.labels, result.given, strict=True):
-        others = [] if given else [str(name) for name in names[chosen] if name != label]
-        found.append([label, *others])
+        labels = [label] if given else [str(name) for name in names[chosen]]
+        found.append([name for name in labels if name == label] + [name for name in labels if name != label])
     return found
 
 

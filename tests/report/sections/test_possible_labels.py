@@ -16,6 +16,13 @@ def test_sizes_are_counted_over_images_without_a_given_label(section, make_label
     assert "note" not in shown.attributes("class")
 
 
+def test_empty_sets_are_explained(section, make_labelling):
+    made = LabelSets(0.9, "split", 20)
+    some = section("sets", make_labelling(label_sets=[["class 0"]] * 50 + [[]] * 10, sets_made=made))
+    assert "An empty set means" in some.text
+    assert "An empty set" not in section("sets", make_labelling(label_sets=[["a"]] * 60, sets_made=made)).text
+
+
 def test_a_warning_is_shown(section, make_labelling):
     made = LabelSets(0.9, "cross", 20, "The labels are no random sample.")
     shown = section("sets", make_labelling(label_sets=[["class 0"]] * 60, sets_made=made))

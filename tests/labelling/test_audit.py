@@ -63,7 +63,7 @@ def test_the_truth_is_held_at_all_times_at_once(prior):
 
 
 @pytest.mark.parametrize(
-    ("share", "expected"), [(0.03, None), (0.1, None), (0.25, None), (0.5, 0.6), (0.1, 0.8), (0.25, 0.8)]
+    ("share", "expected"), [(0.03, None), (0.1, None), (0.25, None), (0.5, 0.6), (0.1, 0.85), (0.25, 0.8)]
 )
 @pytest.mark.parametrize("n", [30, 60, 100, 200])
 def test_its_width_is_at_most_1_6_times_wilsons(share, expected, n):

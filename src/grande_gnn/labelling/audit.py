@@ -50,8 +50,9 @@ Prior = tuple[tuple[float, float, float], ...]
 USUAL: Prior = ((1.0, 1.0, 3.0),)
 """What is assumed of the share of errors if nothing is expected: less than a half is likelier than more."""
 
-EXPECTED_WEIGHT, EXPECTED_COUNT = 0.75, 12.0
-"""An expected accuracy weighs as much as 12 judged images, and is disbelieved with probability 1/4."""
+EXPECTED_WEIGHT, EXPECTED_COUNT = 0.9, 50.0
+"""An expected accuracy weighs as much as 50 judged images, because it is off by 5 points (root mean square over the
+labellings of benchmarks/results/expected_accuracy.csv), and is disbelieved with probability 1/10."""
 
 ENOUGH_OF_A_CLASS = 10
 """Judged images from which on a class has an interval of its own: with fewer it says next to nothing."""
@@ -186,14 +187,14 @@ def prior_of_errors(expected: float | None = None) -> Prior:
     """The prior of the share of errors: around ``1 − expected`` if an accuracy was expected.
 
     >>> prior_of_errors(0.75)
-    ((0.75, 3.0, 9.0), (0.25, 1.0, 1.0))
+    ((0.9, 12.5, 37.5), (0.1, 1.0, 1.0))
     """
     if expected is None:
         return USUAL
     error = 1 - check_real(expected, name="expected", low=0.0, high=1.0)
     error = min(max(error, 0.02), 0.98)  # nobody is certain beforehand
     own = (EXPECTED_WEIGHT, EXPECTED_COUNT * error, EXPECTED_COUNT * (1 - error))
-    return own, (1 - EXPECTED_WEIGHT, 1.0, 1.0)
+    return own, (round(1 - EXPECTED_WEIGHT, 9), 1.0, 1.0)
 
 
 def error_bounds(

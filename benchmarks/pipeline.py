@@ -81,14 +81,14 @@ def watched() -> Watch:
     from grande_gnn.classifier import committee, preparation
     from grande_gnn.classifier.member import Member
     from grande_gnn.graph import Neighbors
-    from grande_gnn.labelling import folder, run
+    from grande_gnn.labelling import cluster_training, folder, run
 
     watch = Watch()
     watch.around(Neighbors, "lists", "search")
     watch.around(preparation.Preparation, "graph_of", "graph")
     watch.around(committee, "take_votes", "held_out")
     watch.around(Member, "train", "final")
-    watch.around(run, "assess", "assess")
+    watch.around(cluster_training, "assess", "assess")
     watch.around(run, "write_labelling", "write")
     watch.around(folder.ENTRIES, "report.html", "report")
     return watch

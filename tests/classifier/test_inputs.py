@@ -64,3 +64,11 @@ def test_a_dense_fit_after_a_sparse_one_forgets_the_reduction(bags, large):
     clf = GrandeClassifier(**FAST).fit(sp.csr_matrix(X), few).fit(X, few)
     assert clf.reduction_ is None
     assert clf.features_.shape == (60, 40)
+
+
+def test_the_fitted_rows_are_a_copy_without_negative_zeros(bags):
+    X, _, few = bags
+    X = np.where(X == 0, np.float32(-0.0), X)
+    features = GrandeClassifier("sgc", **FAST).fit(X, few).features_
+    assert not np.signbit(features).any()
+    assert not np.shares_memory(features, X)

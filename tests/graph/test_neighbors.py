@@ -54,6 +54,17 @@ def test_distances_are_those_of_the_entries():
     assert np.isinf(neighbors.distances(41)).all()
 
 
+def test_first_distances_are_kept_until_other_lists_are_searched():
+    found = [np.array([[0, 1], [1, 2], [2, 0]]), np.array([[0, 2, 1], [1, 0, 2], [2, 1, 0]])]
+    points = np.array([[0.0], [1.0], [3.0]])
+    neighbors = Neighbors(points, backend=lambda X, length, device: found[length - 2].astype(np.int32))
+    assert neighbors.first_distances(2).tolist() == [[0, 1], [0, 2], [0, 3]]
+    assert neighbors.distances(2).tolist() == [1, 2, 3]
+    assert neighbors.distances(3).tolist() == [1, 2, 3]  # these lists are other ones
+    assert neighbors.distances(2).tolist() == [3, 1, 2]
+    assert neighbors.first_distances(9).tolist() == [[0, 3, 1], [0, 1, 2], [0, 2, 3]]
+
+
 def test_a_query_gives_the_nearest_by_distance_then_index():
     new = np.random.default_rng(1).normal(size=(9, 3)).astype(np.float32)
     found, distance = Neighbors(X).query(new, 5)

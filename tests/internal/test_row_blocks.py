@@ -1,11 +1,13 @@
 """Blocks of rows give what the whole matrix gives, to the last bit."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.special import softmax
 
 from grande_gnn.internal import row_blocks as module
-from grande_gnn.internal.row_blocks import by_row_blocks
+from grande_gnn.internal.row_blocks import by_row_blocks, for_row_blocks, rows_as
 
 X = np.random.default_rng(0).normal(size=(1000, 7))
 
@@ -52,3 +54,28 @@ def test_an_error_in_a_block_is_raised(small_blocks):
 
     with pytest.raises(ValueError, match="a later block"):
         by_row_blocks(fail, X)
+
+
+def test_every_row_is_in_exactly_one_block(small_blocks):
+    count = np.zeros(1000, dtype=int)
+
+    def fill(rows):
+        count[rows] += 1
+
+    for_row_blocks(fill, X)
+    assert (count == 1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_other_types_are_read_as_numpy_reads_them(small_blocks, tmp_path, dtype):
+    np.save(tmp_path / "x.npy", X.astype(dtype))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    found = rows_as(mapped, np.float32)
+    assert not isinstance(found, np.memmap)
+    np.testing.assert_array_equal(found, X.astype(dtype).astype(np.float32))
+
+
+def test_what_is_too_large_becomes_infinity_without_a_warning(small_blocks):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf(rows_as(1e300 * np.ones((1000, 7)), np.float32)).all()

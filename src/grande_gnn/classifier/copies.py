@@ -48,7 +48,7 @@ def _groups(neighbors: Neighbors) -> NDArray[np.int64]:
     if near < 1:
         return np.arange(n)
     lists = neighbors.lists(near + 1)[:, 1:]
-    distances = np.stack([neighbors.distances(k) for k in range(2, near + 2)], axis=1)
+    distances = neighbors.first_distances(near + 1)[:, 1:]
     crowd = distances[:, -1] if near == AMONG else np.full(n, np.inf)
     limit = MUCH_NEARER * np.minimum(np.median(distances[:, 0]), crowd)
     one_way = _edges(distances <= limit[:, None], lists)

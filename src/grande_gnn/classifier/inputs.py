@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from grande_gnn.classifier.label_checks import one_line_errors
 from grande_gnn.classifier.reduction import Reduction
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.row_blocks import for_row_blocks
 from grande_gnn.internal.validation import check_features
 
 __all__ = ["CheckedInputs"]
@@ -39,7 +40,7 @@ class CheckedInputs(BaseEstimator):
         dense = Reduction(None).transform(X) if sp.issparse(X) else X
         with one_line_errors(), np.errstate(over="ignore"):
             array = validate_data(self, dense, reset=reset, dtype=np.float32, ensure_all_finite=False)
-        return check_features(array, name="X") + np.float32(0)  # −0 becomes 0: equal rows have equal bytes
+        return _own_copy(check_features(array, name="X"))
 
     def _reduced(self, X: Any, reduction: Reduction) -> NDArray[np.float32]:
         """Few features instead of very many; dense rows of the many are welcome too."""
@@ -50,4 +51,15 @@ class CheckedInputs(BaseEstimator):
         rows = X if sp.issparse(X) else sp.csr_matrix(check_features(X, name="X"))
         assert reduction.components is not None
         self.n_features_in_ = reduction.components.shape[1]
-        return check_features(reduction.transform(rows), name="X") + np.float32(0)
+        return _own_copy(check_features(reduction.transform(rows), name="X"))
+
+
+def _own_copy(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A copy in which −0 is 0, so that equal rows have equal bytes."""
+    out = np.empty_like(array)
+
+    def fill(rows: slice) -> None:
+        np.add(array[rows], np.float32(0), out=out[rows])
+
+    for_row_blocks(fill, array)
+    return out

@@ -41,14 +41,21 @@ class Normalizer:
         """Normalize each row on its own; a row at the center stays there."""
         import numpy as np
 
+        from grande_gnn.internal.row_blocks import for_row_blocks
+
         if self.length == 0.0:
             return X
         out = np.empty(X.shape, dtype=np.float32)
+        for_row_blocks(lambda rows: self._move(X[rows], out[rows]), X)
+        return out
+
+    def _move(self, X: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        import numpy as np
+
         for start in range(0, len(X), _ROWS):  # a block stays in the cache, and float64 copies stay small
             moved = X[start : start + _ROWS].astype(np.float64) - self.center
             norms = np.linalg.norm(moved, axis=1, keepdims=True)
             out[start : start + _ROWS] = moved * (self.length / np.where(norms > 0, norms, 1.0))
-        return out
 
 
 def _none(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:

@@ -24,6 +24,7 @@ __all__ = [
     "centered_rows",
     "exact_lists",
     "exact_seconds",
+    "list_distances",
     "nearest_to_new",
     "pair_distances",
     "rounding_unit",
@@ -170,6 +171,18 @@ def pair_distances(
         for a, b in zip(left.split(block), right.split(block), strict=True)
     ]
     return torch.cat(pieces) if pieces else torch.empty(0, dtype=torch.float64, device=features.device)
+
+
+def list_distances(features: torch.Tensor, lists: torch.Tensor) -> torch.Tensor:
+    """The float64 distance from each sample to each entry of its list, in blocks of samples."""
+    block_bytes = 256 * 2**20 if features.is_cuda else 2 * 2**20
+    block = max(1, block_bytes // (8 * features.shape[1] * (lists.shape[1] + 1)))
+    return torch.cat(
+        [
+            (features[entries].double() - rows.double()[:, None]).square_().sum(2).sqrt_()
+            for rows, entries in zip(features.split(block), lists.split(block), strict=True)
+        ]
+    )
 
 
 def _default_block_bytes(device: torch.device) -> int:

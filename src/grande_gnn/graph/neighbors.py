@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.graph.approximate_search import Recall, approximate_lists
 from grande_gnn.graph.balltree_search import balltree_lists
-from grande_gnn.graph.exact_search import exact_lists, exact_seconds, nearest_to_new, pair_distances
+from grande_gnn.graph.exact_search import exact_lists, exact_seconds, list_distances, nearest_to_new
 from grande_gnn.graph.faiss_search import faiss_lists
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_lists
@@ -88,6 +88,7 @@ class Neighbors:
         self.recall: Recall | None = None
         """How many of the true neighbors the lists have; None if they are exact, or not searched here."""
         self._lists: NDArray[np.int32] | None = None
+        self._distances: NDArray[np.float64] | None = None
 
     @classmethod
     def from_lists(cls, features: ArrayLike, lists: ArrayLike, *, device: str = "auto") -> Neighbors:
@@ -113,14 +114,31 @@ class Neighbors:
             search = self.backend if callable(self.backend) else BACKENDS[self.backend]
             found = search(self.features, length, device)
             self._lists, self.recall = found if isinstance(found, tuple) else (found, None)
+            self._distances = None  # of other lists, if those were approximate
         return self._lists[:, :length]
 
     def distances(self, k: int) -> NDArray[np.float64]:
         """The distance from each sample to entry ``k`` of its list; infinity if there are fewer samples than that."""
         if len(self) < k:
             return np.full(len(self), np.inf)
-        last = torch.from_numpy(self.lists(k)[:, k - 1].astype(np.int64))
-        return pair_distances(torch.from_numpy(self.features), torch.arange(len(self)), last).numpy()
+        if self._distances is not None and k <= self._distances.shape[1]:
+            return self._distances[:, k - 1].copy()
+        return self._measured(self.lists(k)[:, k - 1 :])[:, 0]
+
+    def first_distances(self, k: int) -> NDArray[np.float64]:
+        """The distances from each sample to the first ``k`` entries of its list, at most all samples; they are kept."""
+        lists = self.lists(k)
+        if self._distances is None or self._distances.shape[1] < lists.shape[1]:
+            self._distances = self._measured(lists)
+        return self._distances[:, :k]
+
+    def _measured(self, lists: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The distances to the entries of these lists, on the device where they fit."""
+        features, device = torch.from_numpy(self.features), resolve_device(self.device)
+        if device.type == "cuda" and features.nbytes < torch.cuda.mem_get_info(device)[0] // 2:
+            features = features.to(device)
+        entries = torch.from_numpy(lists.astype(np.int64)).to(features.device)
+        return list_distances(features, entries).cpu().numpy()
 
     def query(self, new: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The ``k`` nearest of these samples to each new one and their distances; at most all samples."""

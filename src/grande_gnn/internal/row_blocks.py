@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["by_row_blocks"]
+__all__ = ["by_row_blocks", "for_row_blocks", "rows_as"]
 
 _WHOLE = 2**22
 """Entries up to which a matrix is one block."""
@@ -35,16 +35,38 @@ def by_row_blocks(function: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) 
     first = arrays[0]
     if first.size <= _WHOLE:
         return function(*arrays)
-    step = max(1, _BLOCK // max(1, first.size // len(first)))
-    starts = range(0, len(first), step)
-    begin = function(*(array[:step] for array in arrays))
+    begin = function(*(array[:1] for array in arrays))
     out = np.empty((len(first), *begin.shape[1:]), dtype=begin.dtype)
-    out[:step] = begin
 
-    def fill(start: int) -> None:
-        out[start : start + step] = function(*(array[start : start + step] for array in arrays))
+    def fill(rows: slice) -> None:
+        out[rows] = function(*(array[rows] for array in arrays))
 
+    for_row_blocks(fill, first)
+    return out
+
+
+def for_row_blocks(fill: Callable[[slice], object], matrix: NDArray[Any]) -> None:
+    """Call ``fill`` with the rows of each block, by several threads if the matrix is large."""
+    if matrix.size <= _WHOLE:
+        fill(slice(0, len(matrix)))
+        return
+    step = max(1, _BLOCK // max(1, matrix.size // len(matrix)))
+    blocks = [slice(start, start + step) for start in range(0, len(matrix), step)]
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
-        for _ in pool.map(fill, starts[1:]):  # raises what a block raised
+        for _ in pool.map(fill, blocks):  # raises what a block raised
             pass
+
+
+def rows_as(matrix: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """A copy of the matrix with another type, such as that of a memory-mapped file.
+
+    What is too large for the type becomes infinity, without a warning.
+    """
+    out = np.empty(matrix.shape, dtype=dtype)
+
+    def fill(rows: slice) -> None:
+        with np.errstate(over="ignore"):  # each thread has its own
+            out[rows] = matrix[rows]
+
+    for_row_blocks(fill, matrix)
     return out

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.row_blocks import by_row_blocks, rows_as
 
 __all__ = [
     "UNLABELLED",
@@ -43,8 +44,7 @@ def check_features(features: ArrayLike, *, name: str = "features") -> NDArray[np
             raise TypeError("complex numbers")
         if getattr(getattr(features, "dtype", None), "kind", "f") in "mM":
             raise TypeError("dates or times")
-        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinity, refused below
-            array = np.asarray(features, dtype=np.float32)
+        array = _as_float32(features)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{name} must be a numeric matrix (samples x features); got {error}"
@@ -55,13 +55,21 @@ def check_features(features: ArrayLike, *, name: str = "features") -> NDArray[np
         )
     if 0 in array.shape:
         raise InvalidInputError(f"{name} needs at least one sample and one feature; got shape {array.shape}")
-    if not np.isfinite(array).all():
+    if not by_row_blocks(lambda rows: np.isfinite(rows).all(axis=1), array).all():
         bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
         raise InvalidInputError(
             f"{name} must be finite: drop or repair the rows with NaN or infinity; "
             f"got {len(bad)} such row(s), the first is row {bad[0]}"
         )
     return np.ascontiguousarray(array)
+
+
+def _as_float32(features: ArrayLike) -> NDArray[np.float32]:
+    """The numbers as float32; a large matrix of another type, such as a memory-mapped float16 one, is read in blocks."""
+    if isinstance(features, np.ndarray) and features.ndim == 2 and features.dtype in (np.float16, np.float64):
+        return rows_as(features, np.float32)
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinity, which is refused later
+        return np.asarray(features, dtype=np.float32)
 
 
 def check_sparse(features: Any, *, name: str = "features") -> Any:
@@ -245,8 +253,14 @@ def check_lists(lists: ArrayLike, n_samples: int | None = None) -> NDArray[np.in
         raise InvalidInputError(
             f"row i of ranked lists must start with i itself; got {array[row, 0]} first in row {row}"
         )
-    ordered = np.sort(array, axis=1)
-    if (ordered[:, 1:] == ordered[:, :-1]).any():
-        row = int(np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))[0])
+    repeats = by_row_blocks(_has_repetition, array)
+    if repeats.any():
+        row = int(np.flatnonzero(repeats)[0])
         raise InvalidInputError(f"a ranked list must not name a sample twice; got a repetition in row {row}")
     return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _has_repetition(lists: NDArray[Any]) -> NDArray[np.bool_]:
+    """For each list whether it names a sample twice."""
+    ordered = np.sort(lists, axis=1)
+    return (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)

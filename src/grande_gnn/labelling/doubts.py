@@ -71,16 +71,18 @@ def _crowding(lists: NDArray[np.int32], known: NDArray[np.bool_], classes: Codes
     if known.all() or not known.any() or lists.shape[1] < 2:
         return 1.0
     rng = np.random.default_rng(0)
-    observed = _labelled_share(lists, known)
+    observed = known[lists[known][:, 1:]].mean()
     wanted = np.bincount(classes[known], minlength=int(classes.max()) + 1)
     starts = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=len(wanted)))[:-1]])
     drawn = np.empty(N_PERMUTATIONS)
     draw = _draw_by_class if len(classes) > MANY else _draw_by_order
     by_class = np.argsort(classes, kind="stable")
+    mask = np.zeros(len(classes), dtype=bool)
     for i in range(N_PERMUTATIONS):
-        mask = np.zeros(len(classes), dtype=bool)
-        mask[draw(rng, classes, wanted, starts, by_class)] = True
-        drawn[i] = _labelled_share(lists, mask)
+        rows = draw(rng, classes, wanted, starts, by_class)
+        mask[rows] = True
+        drawn[i] = mask[lists[rows, 1:]].mean()
+        mask[rows] = False
     above, below = np.sum(drawn >= observed), np.sum(drawn <= observed)
     return float(min(1.0, 2 * (1 + min(above, below)) / (N_PERMUTATIONS + 1)))
 
@@ -97,18 +99,23 @@ def _draw_by_order(
 def _draw_by_class(
     rng: np.random.Generator, classes: Codes, wanted: Codes, starts: Codes, by_class: Codes
 ) -> Codes:
-    """The same without a pass over all samples: the work grows with the labels only."""
-    ends = np.append(starts[1:], len(classes))
-    parts = [
-        start + rng.choice(end - start, size=count, replace=False)
-        for start, end, count in zip(starts, ends, wanted, strict=True)
-        if count
-    ]
-    return by_class[np.concatenate(parts)]
+    """The same without a pass over all samples: the work grows with the labels only.
 
-
-def _labelled_share(lists: NDArray[np.int32], known: NDArray[np.bool_]) -> float:
-    return float(known[lists[known][:, 1:]].mean())
+    Places are drawn for all classes at once, and drawn again where a place is taken: every set of places is equally
+    likely. Where more than half of a class is wanted, the others are drawn.
+    """
+    sizes = np.diff(np.append(starts, len(classes)))
+    left_out = 2 * wanted > sizes
+    fewer = np.where(left_out, sizes - wanted, wanted)
+    missing, taken = fewer, np.empty(0, dtype=np.int64)
+    while missing.any():
+        places = np.repeat(starts, missing) + rng.integers(np.repeat(sizes, missing))
+        taken = np.union1d(taken, places)
+        missing = fewer - np.histogram(taken, np.append(starts, len(classes)))[0]
+    if left_out.any():
+        everyone = np.flatnonzero(np.repeat(left_out, sizes))
+        taken = np.concatenate([taken[~np.repeat(left_out, sizes)[taken]], np.setdiff1d(everyone, taken)])
+    return by_class[taken]
 
 
 def reasons(

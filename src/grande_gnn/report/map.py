@@ -21,6 +21,8 @@ FEWER_LANDMARKS = 1000
 """The same where the map shows only a sample of the images."""
 
 _COMPONENTS = 50
+_FITTED = 5000
+"""Images, drawn at random, from which the principal components are found where there are more."""
 _ITERATIONS = 500
 """Half of scikit-learn's default: on Flowers17 and Corel5k the clusters no longer move after that."""
 
@@ -65,7 +67,11 @@ def _principal(X: NDArray[np.float32], random_state: int) -> NDArray[np.float32]
     if (X[0] == X).all():
         return np.zeros((len(X), keep), np.float32)
     solver = "randomized" if keep == _COMPONENTS else "full"
-    return PCA(keep, svd_solver=solver, random_state=random_state).fit_transform(X)
+    pca = PCA(keep, svd_solver=solver, random_state=random_state)
+    if len(X) <= _FITTED:
+        return pca.fit_transform(X)
+    some = np.sort(np.random.default_rng(random_state).permutation(len(X))[:_FITTED])
+    return pca.fit(X[some]).transform(X)
 
 
 def _first_two(components: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -41,3 +41,10 @@ def test_the_mean_confidence_is_that_of_the_predicted_images(section, make_label
 def test_classes_are_in_natural_order(section, make_labelling):
     text = section("classes", make_labelling(n=60, n_classes=12)).text
     assert text.index("class 2 ") < text.index("class 10 ")
+
+
+def test_each_class_has_the_mean_of_its_own_images(section, make_labelling):
+    confidence = np.arange(40) / 40
+    rows = rows_of(section("classes", make_labelling(n=40, n_classes=4, confidence=confidence)))
+    expected = [np.mean([i / 40 for i in range(4, 40) if i % 4 == c]) for c in range(4)]
+    np.testing.assert_allclose([row[3] for row in rows], expected)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.report import SECTIONS, Section, register_section
+from grande_gnn.report.sections.section import LISTED, first_rows
 
 
 @pytest.fixture
@@ -52,3 +54,16 @@ def test_an_unknown_place_is_refused():
 def test_a_plain_section_pictures_and_highlights_nothing(make_labelling):
     assert not made("mine").pictured(make_labelling())
     assert not made("mine").highlights(make_labelling())
+
+
+@pytest.mark.parametrize("n", [1, LISTED, LISTED + 1, 500])
+def test_the_first_rows_are_those_of_a_whole_sort(n):
+    rng = np.random.default_rng(n)
+    score, other = rng.integers(0, 30, n) / 30, rng.integers(0, 5, n) / 5  # with many ties
+    chosen = rng.random(n) < 0.8
+    whole = sorted(np.flatnonzero(chosen), key=lambda row: (score[row], other[row], row))
+    assert first_rows(chosen, score, other) == whole[:LISTED]
+
+
+def test_nothing_chosen_lists_nothing():
+    assert first_rows(np.zeros(3, dtype=bool), np.ones(3)) == []

@@ -15,19 +15,21 @@ __all__ = ["CLASS_TABLE"]
 
 
 def _render(labelling: Labelling, page: Page) -> Markup:
-    given, labels = Counter(labelling.given), np.array(labelling.labels, dtype=object)
-    rows = []
-    for name in page.classes:
-        received = ~page.given & (labels == name)
-        rows.append(
-            {
-                "name": name,
-                "given": given[name],
-                "predicted": int(received.sum()),
-                "confidence": float(labelling.confidence[received].mean()) if received.any() else None,
-                "accuracy": labelling.class_accuracy.get(name),
-            }
-        )
+    given, free = Counter(labelling.given), ~page.given
+    code = {name: i for i, name in enumerate(page.classes)} | {"": len(page.classes)}
+    received = np.array([code[label] for label in labelling.labels])[free]
+    counts = np.bincount(received, minlength=len(code))
+    sums = np.bincount(received, labelling.confidence[free], minlength=len(code))
+    rows = [
+        {
+            "name": name,
+            "given": given[name],
+            "predicted": int(counts[i]),
+            "confidence": float(sums[i] / counts[i]) if counts[i] else None,
+            "accuracy": labelling.class_accuracy.get(name),
+        }
+        for i, name in enumerate(page.classes)
+    ]
     return page.render("class_table", rows=rows)
 
 

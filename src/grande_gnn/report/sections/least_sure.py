@@ -8,7 +8,7 @@ from markupsafe import Markup
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.report.cards import Line, own_label
 from grande_gnn.report.page import Page
-from grande_gnn.report.sections.section import LISTED, Highlight, Section
+from grande_gnn.report.sections.section import Highlight, Section, first_rows
 
 __all__ = ["LEAST_SURE"]
 
@@ -18,8 +18,8 @@ _UNSURE = 0.5
 
 def _rows(labelling: Labelling) -> list[int]:
     """The images without a given label that a label reaches, least sure first; ties by margin."""
-    order = np.lexsort((labelling.margin, labelling.confidence)).tolist()
-    return [row for row in order if not labelling.given[row] and not labelling.unreached[row]][:LISTED]
+    free = np.array([not label for label in labelling.given])
+    return first_rows(free & ~labelling.unreached, labelling.confidence, labelling.margin)
 
 
 def _lines(labelling: Labelling, row: int) -> list[Line]:

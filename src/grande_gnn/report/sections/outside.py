@@ -7,15 +7,14 @@ from markupsafe import Markup
 
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.report.page import Page
-from grande_gnn.report.sections.section import LISTED, Highlight, Section
+from grande_gnn.report.sections.section import LISTED, Highlight, Section, first_rows
 
 __all__ = ["OUTSIDE"]
 
 
 def _far(labelling: Labelling) -> list[int]:
     """The images out of distribution, least sure first; ties by margin."""
-    order = np.lexsort((labelling.margin, labelling.confidence))
-    return order[labelling.out_of_distribution[order]][:LISTED].tolist()
+    return first_rows(labelling.out_of_distribution, labelling.confidence, labelling.margin)
 
 
 def _unreached(labelling: Labelling) -> list[int]:

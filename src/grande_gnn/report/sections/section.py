@@ -7,16 +7,35 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.result import Labelling
 
 if TYPE_CHECKING:
     from grande_gnn.report.page import Page
 
-__all__ = ["LISTED", "SECTIONS", "Highlight", "Section", "register_section"]
+__all__ = ["LISTED", "SECTIONS", "Highlight", "Section", "first_rows", "register_section"]
 
 LISTED = 60
 """Images in one list of the page; the others are in ``predictions.csv``."""
+
+
+def first_rows(chosen: NDArray[np.bool_], *scores: NDArray[np.float64]) -> list[int]:
+    """The :data:`LISTED` chosen rows with the lowest first score, lowest first; ties by the next score, then by row.
+
+    Only what can be listed is sorted, because there may be millions of rows.
+
+    >>> first_rows(np.array([True, False, True, True]), np.array([0.5, 0.1, 0.2, 0.5]), np.array([2.0, 0.0, 0.0, 1.0]))
+    [2, 3, 0]
+    """
+    rows = np.flatnonzero(chosen)
+    if len(rows) > LISTED:
+        least = scores[0][rows]
+        rows = rows[least <= np.partition(least, LISTED - 1)[LISTED - 1]]
+    order = np.lexsort([score[rows] for score in reversed(scores)])
+    return rows[order][:LISTED].tolist()
 
 
 @dataclass(frozen=True)

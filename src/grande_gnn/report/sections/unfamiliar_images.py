@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from markupsafe import Markup
 
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.report.page import Page
-from grande_gnn.report.sections.section import LISTED, Highlight, Section
+from grande_gnn.report.sections.section import Highlight, Section, first_rows
 
 __all__ = ["UNFAMILIAR_IMAGES"]
 
@@ -20,8 +19,7 @@ def _rows(labelling: Labelling) -> list[int]:
     """The flagged images, the most unfamiliar first."""
     if labelling.unfamiliar is None or labelling.is_unfamiliar is None:
         return []
-    order = np.argsort(-labelling.unfamiliar, kind="stable")
-    return order[labelling.is_unfamiliar[order]][:LISTED].tolist()
+    return first_rows(labelling.is_unfamiliar, -labelling.unfamiliar)
 
 
 def _render(labelling: Labelling, page: Page) -> Markup:

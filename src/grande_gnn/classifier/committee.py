@@ -25,9 +25,10 @@ from grande_gnn.classifier.new_samples import attach
 from grande_gnn.classifier.preparation import Choice, Preparation
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.tuning import members_for
-from grande_gnn.classifier.votes import SHORTER, Votes, take_votes
+from grande_gnn.classifier.votes import SHORTER, Votes, take_votes, vote_epochs
 from grande_gnn.engine import Settings
 from grande_gnn.graph import Neighbors
+from grande_gnn.internal.progress import counting_if_heard
 
 __all__ = ["Committee", "Selection", "choose", "for_many_classes", "train_alone", "train_committee"]
 
@@ -68,7 +69,8 @@ class Committee:
     def votes(self, codes: Codes, groups: NDArray[np.int64] | None = None) -> Votes:
         """Compare the members on other labels."""
         problems, choices = [m.problem for m in self.members], [m.choice for m in self.members]
-        return take_votes(problems, codes, groups, graph_free=_several_kinds(choices))
+        advance = counting_if_heard("check", sum(vote_epochs(problem.settings) for problem in problems))
+        return take_votes(problems, codes, groups, graph_free=_several_kinds(choices), progress=advance)
 
     def described(self) -> list[dict[str, Any]]:
         """The settings, weight and temperature of each member, for a file; a member without a graph comes last."""
@@ -113,7 +115,8 @@ class Selection:
 
 def train_alone(choice: Choice, problem: LearningProblem, codes: Codes) -> tuple[Committee, Float]:
     """A committee of one with fixed settings, in which every label counts the same, and its probabilities."""
-    member, probabilities = Member.train(choice, problem, LabelSet(codes))
+    advance = counting_if_heard("train", problem.settings.epochs)
+    member, probabilities = Member.train(choice, problem, LabelSet(codes), progress=advance)
     return Committee((member,)), probabilities
 
 
@@ -144,12 +147,15 @@ def train_committee(
     if of_halves is not None:
         pairs = [(for_many_classes(one), for_many_classes(other)) for one, other in of_halves.pairs]
         of_halves = replace(of_halves, pairs=pairs)
-    votes = take_votes(problems, codes, groups, graph_free=_several_kinds(choices), of_halves=of_halves)
+    advance = counting_if_heard("train", sum(p.settings.epochs + vote_epochs(p.settings) for p in problems))
+    votes = take_votes(
+        problems, codes, groups, graph_free=_several_kinds(choices), of_halves=of_halves, progress=advance
+    )
     weights = balanced_weights(codes, trust_in_labels(votes.halves, len(codes)))
     members, parts = [], []
     for choice, problem, T, weight in zip(choices, problems, votes.temperatures, votes.weights, strict=True):
         member, p = Member.train(
-            choice, problem, LabelSet(codes, weights=weights), temperature=T, weight=weight
+            choice, problem, LabelSet(codes, weights=weights), temperature=T, weight=weight, progress=advance
         )
         members.append(member)
         parts.append(weight * p)

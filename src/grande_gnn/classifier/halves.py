@@ -17,6 +17,7 @@ from scipy.special import softmax
 
 from grande_gnn.classifier.held_out import HeldOut
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.internal.progress import counting_if_heard
 from grande_gnn.internal.row_blocks import by_row_blocks
 
 __all__ = ["HalfFeatures", "HalfProblems", "Halves", "split_halves", "train_halves", "without_unknown"]
@@ -143,12 +144,13 @@ def train_halves(
     if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
         return None
     given = [np.where(half, codes, -1) for half in known]
+    advance = counting_if_heard("check", 2 * problem.settings.epochs)
     if of_halves is None:
-        outcomes = problem.train(given, keep_models=True)
+        outcomes = problem.train(given, keep_models=True, progress=advance)
     else:
         sets = [LabelSet(half, fold) for fold, half in enumerate(given)]
         outcomes = [
-            own.train([labels], keep_models=True)[0]
+            own.train([labels], keep_models=True, progress=advance)[0]
             for own, labels in zip(of_halves.pairs[0], sets, strict=True)
         ]
     one, other = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,9 +43,10 @@ class Member:
         *,
         temperature: float = 1.0,
         weight: float = 1.0,
+        progress: Callable[[int], object] | None = None,
     ) -> tuple[Member, Float]:
         """A member trained on all labels, and its probabilities of the fitted samples."""
-        (outcome,) = problem.train([labels], keep_models=True)
+        (outcome,) = problem.train([labels], keep_models=True, progress=progress)
         assert outcome.logits is not None  # keep_models=True
         assert outcome.degree is not None
         assert outcome.parameters is not None

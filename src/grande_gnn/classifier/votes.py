@@ -9,7 +9,7 @@ others, and the members count the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.stacking import member_temperature, stacked_weights
 from grande_gnn.engine import Settings
 
-__all__ = ["SHORTER", "Votes", "short_settings", "take_votes"]
+__all__ = ["SHORTER", "Votes", "short_settings", "take_votes", "vote_epochs"]
 
 SHORTER = 3
 """How much shorter a training on a half is."""
@@ -54,17 +54,19 @@ def take_votes(
     *,
     graph_free: bool = False,
     of_halves: HalfProblems | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> Votes:
     """Train every member on both halves of the labels; ``graph_free``: also try a member without a graph.
 
-    ``of_halves``: the problems of each half, where they differ from those of the training on all labels.
+    ``of_halves``: the problems of each half, where they differ from those of the training on all labels. ``progress`` is
+    called with the number of epochs since the last call, :func:`vote_epochs` in all.
     """
     equal = [1 / len(problems)] * len(problems)
     known = split_halves(codes, groups) if of_halves is None else of_halves.for_labels(codes)
     if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
         return Votes(None, [1.0] * len(problems), equal)
     pairs = [(problem, problem) for problem in problems] if of_halves is None else of_halves.pairs
-    logits = [_half_logits(pair, codes, known) for pair in pairs]
+    logits = [_half_logits(pair, codes, known, progress) for pair in pairs]
     rows = np.flatnonzero(codes >= 0)  # what follows asks about labelled samples only
     labels, of_rows = codes[rows], (known[0][rows], known[1][rows])
     asked = [(one[rows], other[rows]) for one, other in logits]
@@ -83,6 +85,15 @@ def take_votes(
     return _with_graph_free(votes, pairs[0]) if graph_free else votes
 
 
+def vote_epochs(settings: Settings) -> int:
+    """The epochs that :func:`take_votes` trains each member, both halves together.
+
+    >>> vote_epochs(Settings(epochs=200))
+    134
+    """
+    return 2 * short_settings(settings).epochs
+
+
 def short_settings(settings: Settings) -> Settings:
     """The settings of a training on a half of the labels."""
     lr = min(SHORTER * settings.lr, max(settings.lr, FASTEST))
@@ -93,14 +104,18 @@ def _half_logits(
     pair: tuple[LearningProblem, LearningProblem],
     codes: Codes,
     known: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    progress: Callable[[int], object] | None = None,
 ) -> Pair:
     first, second = (replace(problem, settings=short_settings(problem.settings)) for problem in pair)
     given = [np.where(half, codes, -1) for half in known]
     sets = [LabelSet(half, fold, weights=balanced_weights(half)) for fold, half in enumerate(given)]
     if pair[0] is pair[1]:
-        outcomes = first.train(sets, keep_models=True)
+        outcomes = first.train(sets, keep_models=True, progress=progress)
     else:
-        outcomes = [*first.train(sets[:1], keep_models=True), *second.train(sets[1:], keep_models=True)]
+        outcomes = [
+            *first.train(sets[:1], keep_models=True, progress=progress),
+            *second.train(sets[1:], keep_models=True, progress=progress),
+        ]
     one, other = (np.asarray(outcome.logits) for outcome in outcomes)
     return one, other
 

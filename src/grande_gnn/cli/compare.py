@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.options import device_option, seed_option
+from grande_gnn.internal.progress import reporting_to
 
 
 def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -70,9 +72,11 @@ def command(
     )  # fmt: skip
     if not as_json:
         click.echo(_line("system", "model", "accuracy", "seconds", "difference to grande", "paper"))
-    for result in results:
-        row = result.as_row()
-        click.echo(json.dumps(row) if as_json else _sentence(row))
+    with StageBars() as bars, reporting_to(bars):
+        for result in results:
+            bars.close()
+            row = result.as_row()
+            click.echo(json.dumps(row) if as_json else _sentence(row))
 
 
 def _line(*cells: str) -> str:

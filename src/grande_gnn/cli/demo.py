@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.label import ProgressMessages, report_result
-from grande_gnn.cli.options import progress_bar
+from grande_gnn.internal.progress import counting, reporting_to
 
 if TYPE_CHECKING:
     from grande_gnn.labelling import Labelling
@@ -93,7 +94,7 @@ def _accuracies(features: Any, labels: Any, degree: str, title: str) -> Any:
     """The accuracy of each fold in percent; their mean is printed."""
     from grande_gnn.experiments import evaluate
 
-    with progress_bar(200 * 10) as advance:
-        (result,) = evaluate(features, labels, degree=degree, repeats=1, progress=advance)
+    with StageBars() as bars, reporting_to(bars):
+        (result,) = evaluate(features, labels, degree=degree, repeats=1, progress=counting("train", 200 * 10))
     click.echo(f"  {title:<18} {result.accuracy_mean:6.2f} %")
     return result.accuracies

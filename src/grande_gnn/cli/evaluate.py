@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.choices import ChoiceOf
 from grande_gnn.cli.options import (
     device_option,
@@ -14,11 +15,11 @@ from grande_gnn.cli.options import (
     graph_from_files,
     graph_options,
     model_options,
-    progress_bar,
     seed_option,
 )
 from grande_gnn.engine.degrees import DEGREES, as_degree
 from grande_gnn.engine.models import as_model
+from grande_gnn.internal.progress import counting, reporting_to
 
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
@@ -70,11 +71,11 @@ def command(
     )  # fmt: skip
     n_degrees = 1 if as_degree(degree).sigma is None else len(sigma)
     total = 200 * n_degrees * folds * repeats
-    with progress_bar(total) as advance:
+    with StageBars() as bars, reporting_to(bars):
         results = evaluate(
             content.features, content.labels, model=model, degree=degree, sigma=sigma, folds=folds,
             repeats=repeats, graph=source, n_neighbors=neighbors, normalize=normalize, hidden=hidden or None,
-            lr=lr, device=device, random_state=seed, progress=advance,
+            lr=lr, device=device, random_state=seed, progress=counting("train", total),
         )  # fmt: skip
     for result in results:
         row = result.as_row()
@@ -92,9 +93,10 @@ def _evaluate_split(
     own = ("hidden", "lr")  # otherwise the published ones
     given = {name: context.params[name] for name in own if context.get_parameter_source(name) != _DEFAULT}
     data = load_split_graph(file)
-    scores = evaluate_split(
-        data, model, degree, sigma, seeds=seeds, random_state=seed, device=device, **given
-    )
+    with StageBars() as bars, reporting_to(bars):
+        scores = evaluate_split(
+            data, model, degree, sigma, seeds=seeds, random_state=seed, device=device, **given
+        )
     mean, low, high = scores.interval
     row = without_nan({
         "graph": data.name, "model": scores.model, "degree": scores.degree, "sigma": scores.sigma, "seeds": seeds,

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.choices import ChoiceOf
-from grande_gnn.cli.options import chain, device_option, graph_options, seed_option
+from grande_gnn.cli.options import chain, device_option, graph_options, is_quiet, seed_option
 from grande_gnn.engine.models import MODELS
+from grande_gnn.internal.progress import reporting_to
 
 if TYPE_CHECKING:
     from grande_gnn.experiments.datasets import FeatureSet, LoadedSet
@@ -130,7 +132,10 @@ def run_trials(
 
     compared_with = _paper_columns(options.beside)
     runner = make_runner(options.runner, device=options.device, jobs=options.jobs, address=options.address)
-    results = gather(plan, trials, sets, options.out, runner, compared_with=compared_with, watching=_watching)
+    with StageBars() as bars, reporting_to(bars):
+        results = gather(
+            plan, trials, sets, options.out, runner, compared_with=compared_with, watching=_watching
+        )
     if results.failed:
         rows = options.out / "rows.jsonl"
         click.echo(f"{len(results.failed):,} trials failed; their errors are in {rows}", err=True)
@@ -159,7 +164,8 @@ def _watching(total: int, known: int) -> Iterator[Callable[[Forecast], None]]:
 
     click.echo(f"{total:,} trials, {known:,} of them finished before", err=True)
     start, announced = time.perf_counter(), None
-    bar = tqdm(total=total, initial=known, unit="trial", file=sys.stderr, disable=not sys.stderr.isatty())
+    hidden = is_quiet() or not sys.stderr.isatty()
+    bar = tqdm(total=total, initial=known, desc="Trials", unit="trial", file=sys.stderr, disable=hidden)
 
     def watch(forecast: Forecast) -> None:
         nonlocal announced

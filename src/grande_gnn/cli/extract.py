@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.options import is_quiet
 from grande_gnn.images.networks import DEFAULT, EXTRACTORS
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 __all__ = ["command", "image_bar"]
 
@@ -116,20 +113,5 @@ def command(
 @contextmanager
 def image_bar() -> Iterator[Callable[[int, int], None]]:
     """A bar with images per second on stderr; yields the function to call with the finished images and the total."""
-    bar: tqdm | None = None
-
-    def report(done: int, total: int) -> None:
-        nonlocal bar
-        if is_quiet():
-            return
-        if bar is None:
-            from tqdm import tqdm
-
-            bar = tqdm(total=total, unit="image")
-        bar.update(done - bar.n)
-
-    try:
-        yield report
-    finally:
-        if bar is not None:
-            bar.close()
+    with StageBars() as bars:
+        yield lambda done, total: bars("extract", done, total)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
+from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.choices import AutoOr, ChoiceOf
 from grande_gnn.cli.options import device_option, ignore_weights_option, is_quiet, seed_option
 from grande_gnn.engine.degrees import DEGREES
@@ -289,35 +290,22 @@ def _check_paper() -> None:
             )
 
 
-UNITS = {"adapt": "step"}
-"""What is counted in a stage, if not images."""
-
-
 class ProgressMessages:
-    """Prints the messages of a run and shows a bar while images are read."""
+    """Prints the messages of a run and shows a bar for the stage at work."""
 
     def __init__(self) -> None:
-        self._bar: Any = None
+        self._bars = StageBars()
 
     def __enter__(self) -> ProgressMessages:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._bars.close()
 
     def __call__(self, step: Step) -> None:
         if is_quiet():
             return
-        if step.total:
-            from tqdm import tqdm
-
-            self._bar = self._bar or tqdm(total=step.total, unit=UNITS.get(step.stage, "image"))
-            if step.detail:
-                self._bar.set_postfix_str(step.detail, refresh=False)
-            self._bar.update(step.done - self._bar.n)
-        if step.done == step.total and self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._bars(step.stage, step.done, step.total, step.detail)
         if step.message:
+            self._bars.close()
             click.echo(step.message, err=_is_json())

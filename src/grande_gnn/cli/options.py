@@ -1,10 +1,8 @@
-"""Options that several commands share, and the progress bar."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +25,6 @@ __all__ = [
     "ignore_weights_option",
     "is_quiet",
     "model_options",
-    "progress_bar",
     "seed_option",
 ]
 
@@ -136,16 +133,3 @@ def is_quiet() -> bool:
     """Whether only results are wanted: ``grande --quiet …``."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.find_root().params.get("quiet"))
-
-
-@contextmanager
-def progress_bar(total: int, unit: str = "epoch") -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal, silence elsewhere; yields the function to call with each advance."""
-    from tqdm import tqdm
-
-    bar = tqdm(
-        total=total, unit=unit, unit_scale=True, file=sys.stderr, leave=False,
-        disable=is_quiet() or not sys.stderr.isatty(),
-    )  # fmt: skip
-    with bar:
-        yield bar.update

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from grande_gnn.baselines import SystemEntry, find_system
 from grande_gnn.errors import FileFormatError
 from grande_gnn.experiments.datasets import FeatureSet, LoadedSet, fingerprint, image_paths
 from grande_gnn.experiments.folds import paper_folds
+from grande_gnn.experiments.forecast import Forecast
 from grande_gnn.experiments.measure import one_line
 from grande_gnn.experiments.paper import read_table
 from grande_gnn.experiments.rows import Row, Rows, RowStore
@@ -35,6 +36,7 @@ from grande_gnn.experiments.statistics import (
 )
 from grande_gnn.experiments.trials import Plan, Trial
 from grande_gnn.internal.features_file import FeaturesFile
+from grande_gnn.internal.progress import counting
 from grande_gnn.internal.validation import encode_labels
 
 __all__ = ["REFERENCE", "SystemResult", "compare_systems", "image_paths", "paper_sign"]
@@ -167,7 +169,7 @@ class _Comparison:
             sets = {self.loaded.source: self.loaded}
             run(
                 plan, wanted, sets, rows, LocalRunner(self.device),
-                images=self.images, count_unreached=True, size=size,
+                images=self.images, count_unreached=True, size=size, watch=_bar_of(entry.name, len(new)),
             )  # fmt: skip
         except Exception as error:
             log.debug("%s failed", entry.name, exc_info=True)
@@ -206,6 +208,18 @@ class _Comparison:
                 self.loaded.source, entry.name, model=model, width=width, options=options
             )
         ]
+
+
+def _bar_of(system: str, total: int) -> Callable[[Forecast], object]:
+    """Report the trainings of a system that are finished."""
+    advance, seen = counting(system, total), 0
+
+    def watch(forecast: Forecast) -> None:
+        nonlocal seen
+        advance(int(forecast.done) - seen)
+        seen = int(forecast.done)
+
+    return watch
 
 
 def _summary(entry: SystemEntry, model: str | None, rows: Sequence[Row], shared: float) -> SystemResult:

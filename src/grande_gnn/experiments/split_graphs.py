@@ -24,6 +24,7 @@ from grande_gnn.experiments.statistics import Interval, interval_over_folds, pai
 from grande_gnn.graph import Graph
 from grande_gnn.internal.files import naming
 from grande_gnn.internal.npz_file import Wanted, read_npz
+from grande_gnn.internal.progress import counting_if_heard
 from grande_gnn.internal.validation import check_integer, check_sparse
 
 __all__ = ["PUBLISHED", "Published", "SplitGraph", "SplitScores", "evaluate_split", "load_split_graph"]
@@ -193,6 +194,7 @@ def evaluate_split(
         for each in degrees for seed in range(seeds)
     ]  # fmt: skip
     n_classes = int(data.labels.max()) + 1
+    progress = progress or counting_if_heard("train", shared.epochs * len(replicas))
     outcomes = train(data.features, data.graph, replicas, n_classes, shared, progress=progress)
     validation, test = (
         np.reshape([data.accuracy(o.predictions, part) for o in outcomes], (len(degrees), seeds))

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from grande_gnn.graph.exact_search import centered_rows, rounding_unit, settle_near_ties, squared_norms
 from grande_gnn.internal.device import float32_products
+from grande_gnn.internal.progress import counting
 
 __all__ = ["ENOUGH", "Recall", "approximate_lists", "recall_of"]
 
@@ -55,6 +56,9 @@ NAMED = 40
 """Entries of each member's list that are candidates for the group; longer lists name a third of their entries."""
 
 MOST_ROUNDS = 16
+USUAL_ROUNDS = 4
+"""Descents that a progress bar expects."""
+
 SLOW = 0.01
 """A descent that raises the recall by less is followed by a partition, which finds what no list names yet."""
 
@@ -96,6 +100,7 @@ def approximate_lists(
             logger.warning(
                 "approximate neighbors reached a recall of %s instead of %g; search exactly if that matters", recall, enough
             )  # fmt: skip
+        search.advance(len(X) * (OVERLAP + MOST_ROUNDS))  # whatever was expected, it is done
         return search.lists(), recall
 
 
@@ -161,6 +166,7 @@ class _Search:
         self.found = everyone[:, None].repeat(1, length)
         self.values = torch.full((n, length), math.inf, device=self.device)
         self.values[:, 0] = -math.inf  # the sample itself comes first
+        self.advance = counting("neighbors", n * (OVERLAP + USUAL_ROUNDS))
         self._place = torch.full((n,), -1, dtype=torch.int64, device=self.device)
         self._check = _Check(self.rows, self.squares, length, self._some(n, min(N_CHECKED, n)).sort().values)
 
@@ -169,6 +175,7 @@ class _Search:
         everyone = torch.arange(len(self.rows), device=self.device)
         for group in self._groups(everyone, LARGEST[self.device.type], OVERLAP):
             self._compare(group, group)
+            self.advance(len(group))
 
     def descend(self) -> None:
         """Compare small groups of near samples with everyone whom their lists name."""
@@ -177,6 +184,7 @@ class _Search:
         for group in self._groups(everyone, NEAR_ONES[self.device.type], 1):
             names = self.found.index_select(0, group)[:, :named]
             self._compare(group, names.flatten().unique().long())
+            self.advance(len(group))
 
     def _groups(self, members: torch.Tensor, largest: int, overlap: int) -> Iterator[torch.Tensor]:
         """Divide samples among random leaders, ``overlap`` nearest ones each, until no group is too large."""

@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.internal.device import resolve_device
+from grande_gnn.internal.progress import counting
 from grande_gnn.internal.validation import check_choice, check_integer, check_lists
 
 __all__ = [
@@ -132,6 +133,7 @@ def _correlate(
     )
     table = torch.full((block, n), depth, dtype=kind, device=device)
     scores = np.empty((len(wanted), length))
+    advance = counting("graph", len(wanted))
     for start in range(0, len(wanted), block):
         rows = torch.from_numpy(wanted[start : start + block].astype(np.int64)).to(device)
         positions = table[: len(rows)]
@@ -141,6 +143,7 @@ def _correlate(
         found = _scores(scorer, positions.gather(1, items).view(-1, depth))
         scores[start : start + len(rows)] = found.reshape(len(rows), length)
         positions.scatter_(1, tops, absent.expand_as(tops))
+        advance(len(rows))
     return scores
 
 

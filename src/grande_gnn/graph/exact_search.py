@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from grande_gnn.internal.device import float32_products
+from grande_gnn.internal.progress import counting
 
 __all__ = [
     "MARGIN",
@@ -63,6 +64,7 @@ def exact_lists(
     lists = np.empty((len(wanted), length), dtype=np.int32)
     block = max(1, min(n, block_bytes // (12 * n)))
     transposed = centered.T.contiguous()
+    advance = counting("neighbors", len(wanted))
     with float32_products("ieee", device):  # neighbours are exact whatever the training precision is
         for start in wanted[::block]:
             part = torch.arange(start, min(wanted.stop, start + block), device=device)
@@ -82,6 +84,7 @@ def exact_lists(
             lists[start - wanted.start : start - wanted.start + len(part)] = (
                 found[:, :length].int().cpu().numpy()
             )
+            advance(len(part))
     return lists
 
 

@@ -26,6 +26,7 @@ from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsEr
 from grande_gnn.images import Problem, read_thumbnail, write_problems
 from grande_gnn.internal.csv_file import read_csv, write_csv
 from grande_gnn.internal.files import check_output, copy_whole, is_kept, is_unfinished, write_folder
+from grande_gnn.internal.progress import counting
 from grande_gnn.internal.swap import recover
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
 from grande_gnn.labelling.earlier_network import ADAPTED_FILE, adapted_file
@@ -177,9 +178,12 @@ def write_labelling(
     others = {key: value for key, value in labelling.settings.items() if key != "exports"}
     marked = replace(labelling, settings=others | ({"exports": list(names)} if names else {}))
 
+    advance = counting("write", len(ENTRIES))
+
     def fill(part: Path) -> None:
         for name, write in ENTRIES.items():
             write(marked, part / name, folder)
+            advance(1)
         if labelling.adapted_weights is not None:
             copy_whole(labelling.adapted_weights, part / ADAPTED_FILE)
         write_exports(part, labelling, folder, names)

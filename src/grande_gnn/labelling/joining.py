@@ -14,7 +14,8 @@ from grande_gnn.labelling.assess import assess
 from grande_gnn.labelling.earlier_network import earlier_parts, with_doubt
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import Progress, Step, extract_images
+from grande_gnn.labelling.run import extract_images
+from grande_gnn.labelling.steps import Progress, Step, counted
 
 __all__ = ["join_new_images", "new_images"]
 
@@ -58,7 +59,8 @@ def join_new_images(
     features = np.concatenate([clf.features_[: len(labelling.files)], extraction.features()])
     files = [*labelling.files, *extraction.images.files]
     labels = [*labelling.given, *extraction.images.labels]
-    result = with_doubt(assess(clone(clf).fit(features, labels), labels, files), labelling.settings)
+    with counted(progress):
+        result = with_doubt(assess(clone(clf).fit(features, labels), labels, files), labelling.settings)
     return replace(
         result,
         root=labelling.root,

@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,37 +43,11 @@ from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.needs import check_label_memory
 from grande_gnn.labelling.old_signature import accepts_old_signature
 from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.steps import Progress, Step, counted, silent
 
 __all__ = ["Progress", "Step", "extract_images", "label_features", "label_images", "relabel", "reuse"]
 
 Place = str | Path
-
-
-@dataclass(frozen=True)
-class Step:
-    """One report of progress: how far a stage is, or a sentence for the user.
-
-    Stages are ``"find"``, ``"extract"``, ``"train"``, ``"adapt"``, ``"write"`` and ``"copy"``. ``total`` is 0 where a
-    stage is not counted.
-
-    >>> print(Step("extract", 32, 128)); print(Step("find", message="Labels are read from labels.csv."))
-    extract: 32 of 128
-    Labels are read from labels.csv.
-    """
-
-    stage: str
-    done: int = 0
-    total: int = 0
-    message: str = ""
-    detail: str = ""
-    """What a progress bar may show behind the count."""
-
-    def __str__(self) -> str:
-        return self.message or (f"{self.stage}: {self.done} of {self.total}" if self.total else self.stage)
-
-
-Progress = Callable[[Step], object]
-"""A function that is called with each :class:`Step`; ``print`` is one."""
 
 
 def label_images(
@@ -91,7 +65,7 @@ def label_images(
     options : see :class:`LabelOptions`.
     progress : called with each :class:`Step`.
     """
-    tell = progress or _silent
+    tell = progress or silent
     found = _find(images, options, tell)
     _check_out(out, options, found.root)
     if not found.class_counts:
@@ -131,7 +105,7 @@ def label_features(
     graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists instead of a search for neighbors.
     progress : called with each :class:`Step`.
     """
-    tell = progress or _silent
+    tell = progress or silent
     _check_out(out, options)
     X = check_sparse(features) if issparse(features) else check_features(features)
     n = X.shape[0]
@@ -160,7 +134,7 @@ def reuse(
     images, out, progress : as for :func:`label_images`; labels of these images are not used.
     options : of these, extractor and settings of the model are those of the earlier run.
     """
-    tell = progress or _silent
+    tell = progress or silent
     found = _find(images, options, tell)
     _check_out(out, options, found.root, Path(earlier))
     recover(Path(earlier))
@@ -198,7 +172,7 @@ def extract_images(
 
     ``parts``: the networks themselves, side by side if there are several, instead of the extractor that is named.
     """
-    tell = progress or _silent
+    tell = progress or silent
     found = _find(images, options, tell)
     networks = parts or load_parts(options.extractor or default_extractor(), options.weights)
     check_label_memory(len(found), sum(network.n_features() for network in networks))
@@ -241,10 +215,6 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
     return replace(result, **kept, settings=labelling.settings | _calibration(result))
 
 
-def _silent(step: Step) -> None:
-    """The progress of a caller who did not ask for it."""
-
-
 def _find(images: Place | ImageSet, options: LabelOptions, tell: Progress) -> ImageSet:
     if isinstance(images, ImageSet):
         return images
@@ -282,7 +252,8 @@ def _labelled(
     ready = options.ready_graph(features.shape[0], files) if graph is None else graph
     tell(Step("train"))
     train = partial(train_on_cluster, options.address) if options.on_ray else train_and_assess
-    return train(options.classifier(), features, labels, files, ready, options.coverage)
+    with counted(tell):
+        return train(options.classifier(), features, labels, files, ready, options.coverage)
 
 
 def _adapted(result: Labelling, extraction: Extraction, options: LabelOptions, tell: Progress) -> Labelling:
@@ -292,7 +263,8 @@ def _adapted(result: Labelling, extraction: Extraction, options: LabelOptions, t
     def report(done: int, total: int, message: str, detail: str = "") -> None:
         tell(Step("adapt", done, total, message, detail))
 
-    better = adapt_labelling(result, extraction, options, report)
+    with counted(tell):
+        better = adapt_labelling(result, extraction, options, report)
     labelling = _with_images(better.result, better.extraction, options)
     return replace(
         labelling,
@@ -339,8 +311,10 @@ def _finished(result: Labelling, out: Place | None, options: LabelOptions, tell:
     """Write what was asked for."""
     if out is not None:
         tell(Step("write"))
-        write_labelling(result, Path(out), overwrite=options.overwrite, export=options.export)
+        with counted(tell):
+            write_labelling(result, Path(out), overwrite=options.overwrite, export=options.export)
     if options.copy_to is not None and result.root is not None:
-        copied = copy_to_class_folders(options.copy_to, result, result.root)
+        with counted(tell):
+            copied = copy_to_class_folders(options.copy_to, result, result.root)
         tell(Step("copy", message=f"{copied} images copied into class folders in {options.copy_to}."))
     return result

@@ -20,7 +20,8 @@ from grande_gnn.internal.validation import as_label_array, is_unlabelled
 from grande_gnn.labelling.folder import check_destination
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import Progress, label_features
+from grande_gnn.labelling.run import label_features
+from grande_gnn.labelling.steps import Progress
 from grande_gnn.labelling.suggest import DEFAULT_STRATEGY, suggest
 
 __all__ = ["label_file", "suggest_for_file"]

@@ -15,7 +15,8 @@ from grande_gnn.labelling.calibration import Calibration
 from grande_gnn.labelling.folder import check_destination
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import Progress, extract_images
+from grande_gnn.labelling.run import extract_images
+from grande_gnn.labelling.steps import Progress
 from grande_gnn.labelling.text_labelling import with_text_features
 
 __all__ = ["start_labelling", "with_features"]

@@ -32,7 +32,8 @@ from grande_gnn.internal.validation import (
 )
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import Progress, extract_images
+from grande_gnn.labelling.run import extract_images
+from grande_gnn.labelling.steps import Progress, counted
 from grande_gnn.labelling.strategies import STRATEGIES, Situation
 
 __all__ = ["DEFAULT_STRATEGY", "labelling_order", "suggest", "suggest_labels", "write_template"]
@@ -109,7 +110,8 @@ def suggest_labels(
     extraction = extract_images(images, options, progress)
     files, labels = extraction.images.files, extraction.images.labels
     neighbors = _neighbors(extraction.features(), options.device)
-    order = suggest(neighbors, strategy=strategy, labels=labels, random_state=options.seed)
+    with counted(progress):
+        order = suggest(neighbors, strategy=strategy, labels=labels, random_state=options.seed)
     # What is labelled already comes last, with its label: nothing the user knows is lost.
     return {files[i]: "" for i in order} | {f: label for f, label in zip(files, labels, strict=True) if label}
 

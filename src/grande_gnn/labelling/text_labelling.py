@@ -31,7 +31,8 @@ from grande_gnn.labelling.folder import check_destination, load_labelling, read_
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.needs import check_label_memory
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import Progress, Step, label_features
+from grande_gnn.labelling.run import label_features
+from grande_gnn.labelling.steps import Progress, Step, counted, silent
 from grande_gnn.labelling.suggest import DEFAULT_STRATEGY, suggest
 from grande_gnn.texts import TextSet, load_text_extractor, read_texts
 from grande_gnn.texts.embedders import DEFAULT_TEXT, TextExtractor
@@ -125,7 +126,7 @@ def reuse_for_texts(
             f"texts are labelled with the model of texts: name the result of an earlier run on texts; got {earlier}"
         )
     if pending := n_pending(Journal(folder).decisions, known.settings):
-        (progress or _silent)(Step("find", message=PENDING.format(pending, earlier)))
+        (progress or silent)(Step("find", message=PENDING.format(pending, earlier)))
     extractor = _same_extractor(known)
     if extractor.learns:
         both = extractor.features(known.texts, texts.texts)
@@ -159,7 +160,8 @@ def suggest_for_texts(
     """
     texts = _read(source, options, progress)
     features = text_features(texts.texts, load_text_extractor(options.extractor), options, progress)
-    order = suggest(features, strategy=strategy, labels=texts.labels, random_state=options.seed).tolist()
+    with counted(progress):
+        order = suggest(features, strategy=strategy, labels=texts.labels, random_state=options.seed).tolist()
     known = [row for row, label in enumerate(texts.labels) if label]
     return [(texts.names[row], texts.labels[row], texts.texts[row]) for row in [*order, *known]]
 
@@ -184,7 +186,7 @@ def text_features(
     texts: Sequence[str], extractor: TextExtractor, options: LabelOptions, progress: Progress | None = None
 ) -> NDArray[np.float32]:
     """The features of texts; those of an extractor that does not learn from them are kept in the feature store."""
-    tell = progress or _silent
+    tell = progress or silent
     if extractor.learns:
         tell(Step("extract", message=f"Terms are learned from {len(texts)} texts."))
         features = extractor.features(texts)
@@ -205,15 +207,11 @@ def text_features(
     return np.concatenate(list(store.features(digests)))
 
 
-def _silent(step: Step) -> None:
-    """The progress of a caller who did not ask for it."""
-
-
 def _read(source: Place | TextSet, options: LabelOptions, progress: Progress | None) -> TextSet:
     if isinstance(source, TextSet):
         return source
     texts = read_texts(source, list(options.text), options.labels)
-    tell = progress or _silent
+    tell = progress or silent
     for note in texts.notes:
         tell(Step("find", message=note))
     return texts

@@ -10,8 +10,9 @@ from grande_gnn.images import find_images
 from grande_gnn.labelling.joining import join_new_images, new_images
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import Progress, label_images
+from grande_gnn.labelling.run import label_images
 from grande_gnn.labelling.start import start_labelling, with_features
+from grande_gnn.labelling.steps import Progress
 from grande_gnn.labelling.text_labelling import label_texts, start_texts
 from grande_gnn.review.session import Session
 from grande_gnn.texts import are_texts, read_texts

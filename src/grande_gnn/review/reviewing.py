@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grande_gnn.errors import MissingDependencyError
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
-from grande_gnn.labelling.run import Progress, Step
+from grande_gnn.labelling.steps import Progress, Step, counted
 
 __all__ = ["check_dependencies", "review_labels"]
 
@@ -52,4 +52,5 @@ def review_labels(
     if session.written < last:
         if progress is not None:
             progress(Step("write", message="Training with all decisions and writing the results…"))
-        write_reviewed(session)
+        with counted(progress):
+            write_reviewed(session)

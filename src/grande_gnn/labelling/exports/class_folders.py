@@ -35,6 +35,9 @@ def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> 
     copies are complete.
     """
     from grande_gnn.internal.files import copy_whole, write_new_folder
+    from grande_gnn.internal.progress import counting
+
+    advance = counting("copy", len(result.files))
 
     def fill(part: Path) -> None:
         taken: set[str] = set()
@@ -47,6 +50,7 @@ def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> 
             taken.add(str(place).casefold())
             place.parent.mkdir(exist_ok=True)
             copy_whole(root / file, place)
+            advance(1)
 
     target = check_copies(folder)
     target.resolve().parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,56 @@
+"""How far long work is: the loops report it, and the caller of the work may listen.
+
+A search for neighbors is many calls below whoever shows a bar, and functions that others register lie between them. So the
+listener is a context variable and not one more argument of each of them. Threads that the work starts do not report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["Listener", "counting", "counting_if_heard", "reporting_to"]
+
+Listener = Callable[[str, int, int], object]
+"""Called with a stage, how much of it is done, and how much there is."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def reporting_to(listener: Listener | None) -> Iterator[None]:
+    """Have ``listener`` hear of all counted work inside the ``with`` block; None: nobody hears of it."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def counting(stage: str, total: int) -> Callable[[int], None]:
+    """Begin a stage: a function that its loop calls with each advance.
+
+    >>> with reporting_to(print):
+    ...     advance = counting("train", 200)
+    ...     advance(150)
+    ...     advance(50)
+    train 0 200
+    train 150 200
+    train 200 200
+    """
+    listener, done = _listener.get(), 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done = min(total, done + count)
+        if listener is not None:
+            listener(stage, done, total)
+
+    advance(0)
+    return advance
+
+
+def counting_if_heard(stage: str, total: int) -> Callable[[int], None] | None:
+    """The same, or None if nobody listens: for work that a report slows down, such as that of a GPU."""
+    return None if _listener.get() is None else counting(stage, total)

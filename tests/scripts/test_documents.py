@@ -127,10 +127,16 @@ def run(photos, monkeypatch):
     return call
 
 
+NOT_RUN = re.compile(r"<!-- not run: \S[^>]* -->\n\s*```shell\n")
+BLOCK = re.compile(r"^( *)```shell\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^ *(?:grande|pip|make|python|ray) ", re.MULTILINE)
+
+
 def commands_of(page):
-    """Every line of the shell blocks of a page, without comments."""
-    blocks = re.findall(r"```shell\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    return [line for block in blocks for line in block.splitlines() if shlex.split(line, comments=True)]
+    """Every line of the shell blocks of a page that can run here, without comments."""
+    text = NOT_RUN.sub("```not-run\n", page.read_text("utf-8"))
+    lines = [line for _, block in BLOCK.findall(text) for line in block.splitlines()]
+    return [line for line in lines if shlex.split(line, comments=True)]
 
 
 def review(folder, command):
@@ -148,21 +154,84 @@ def review(folder, command):
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_is_in_a_shell_block(page):
+    """So that the test below finds it: what cannot run there has a comment with the reason in front of it."""
+    without = re.sub(r"^( *)```.*?^\1```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    indented = [line for line in without.splitlines() if line.startswith("    ") and COMMAND.match(line)]
+    assert not indented or page.name == "CONTRIBUTING.md", indented
+    plain = re.findall(r"^ *```\n(.*?)```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert not [block for block in plain if COMMAND.search(block)]
+
+
+RUNNABLE = [page for page in PAGES if any("grande" in line for line in commands_of(page))]
+
+
+@pytest.fixture
+def materials(photos):
+    """What the commands of the pages are about: photos, new photos, texts, samples, edges and tables of labels."""
+    rng = np.random.default_rng(1)
+    (photos / "new_photos").mkdir()
+    for file in sorted((photos / "photos").glob("*.png"))[:4]:
+        shutil.copy(file, photos / "new_photos" / file.name)
+    truth = dict(line.split(",") for line in (photos / "truth.csv").read_text().splitlines()[1:])
+    shutil.copy(photos / "truth.csv", photos / "labels.csv")
+    names = [f"s{i:02d}" for i in range(36)]
+    classes = [("red", "green", "blue")[i % 3] for i in range(36)]
+    features = (
+        rng.normal(size=(36, 8)) + np.repeat(np.eye(3) * 4, 3, axis=1)[:, :8][[i % 3 for i in range(36)]]
+    )
+    np.savez(photos / "samples.npz", features=features.astype(np.float32), files=names, labels=classes)
+    edges = [f"s{i:02d},s{i + 3:02d}" for i in range(33)]
+    (photos / "edges.csv").write_text("source,target\n" + "\n".join(edges) + "\n")
+    words = {"red": "rose ruby cherry", "green": "grass leaf moss", "blue": "sea sky ink"}
+    for file, ids in (("texts.csv", range(36)), ("new.csv", range(36, 40))):
+        rows = [f"t{i:02d},{words[('red', 'green', 'blue')[i % 3]]} number {rng.integers(9)}" for i in ids]
+        (photos / file).write_text("id,body\n" + "\n".join(rows) + "\n")
+    truth |= {f"t{i:02d}": classes[i % 36] for i in range(40)} | dict(zip(names, classes, strict=True))
+    return photos, truth
+
+
+def fill_in(table, truth):
+    """Label every row of a template, as a user would."""
+    head, *rows = table.read_text("utf-8").splitlines()
+    place = head.split(",").index("label")
+    filled = [row.split(",") for row in rows]
+    for row in filled:
+        row[place] = truth[row[0]]
+    table.write_text("\n".join([head, *(",".join(row) for row in filled)]) + "\n")
+
+
+def make_room(folder, words):
+    """Remove what an earlier command of the page wrote where this one writes."""
+    for option in ("-o", "--template"):
+        if option in words and words[1] != "review":
+            old = folder / words[words.index(option) + 1]
+            shutil.rmtree(old, ignore_errors=True)
+            if old.is_file():
+                old.unlink()
+
+
 @pytest.mark.slow
-def test_the_commands_of_the_readme_run(run, photos):
-    """`make` and `pip` prepare an environment, for which there are other tests; the review is ended as by Ctrl-C."""
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
+def test_the_commands_of_the_pages_run_as_written(run, materials, page, monkeypatch):
+    """One after the other in one folder. `make` and `pip` prepare an environment, for which there are other tests."""
     pytest.importorskip("efficientnet_lite_pytorch")
-    seen = []
-    for line in commands_of(PROJECT / "README.md"):
+    folder, truth = materials
+    monkeypatch.setenv("BROWSER", "true")  # a page is opened by a program that does nothing
+    for line in commands_of(page):
         words = shlex.split(line, comments=True)
-        seen.append(words[0])
         if words[0] != "grande":
             assert words[0] in ("make", "pip"), line
-        elif words[1] == "review":
-            review(photos, [sys.executable, "-m", "grande_gnn.cli", *words[1:], "--no-browser"])
+            continue
+        make_room(folder, words)
+        command = [sys.executable, "-m", "grande_gnn.cli", *words[1:]]
+        if words[1] == "review" or "--review" in words:
+            review(folder, command)
         else:
-            run(sys.executable, "-m", "grande_gnn.cli", *words[1:])
-    assert seen == ["make", "pip", "grande", "grande"]
+            run(*command)
+        if "--template" in words:
+            fill_in(folder / words[words.index("--template") + 1], truth)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import csv
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,10 +123,33 @@ def test_numbers_that_are_no_confidences_are_refused(tmp_path, numbers):
 
 def test_the_summary_has_the_estimate_or_the_reason_why_there_is_none():
     said = labelling(accuracy=AccuracyEstimate(0.913, 0.85, 0.95, 60)).summary()
-    assert "3 images" in said
+    assert "3 samples" in said
     assert "Expected accuracy 91.3 % (95 % interval 85.0 to 95.0 %, from 60 labels)." in said
-    assert "3 images are flagged" in said
+    assert "3 samples are flagged" in said
     assert "Label more." in labelling(note="Label more.").summary()
+
+
+@pytest.mark.parametrize(
+    ("other", "things"),
+    [
+        ({}, "samples"),
+        ({"texts": ["a", "b", "c", "d"], "settings": {"extractor": "tfidf"}}, "texts"),
+        ({"settings": {"extractor": "lite0"}}, "images"),
+        ({"root": Path("photos")}, "images"),
+        ({"thumbnails": iter}, "images"),
+    ],
+)
+def test_samples_are_called_what_they_are(other, things):
+    result = labelling(**other)
+    one = things.removesuffix("s")
+    assert result.things == things
+    assert (
+        result.said("Image 3 of 5 images; imagery stays.")
+        == f"{one.capitalize()} 3 of 5 {things}; imagery stays."
+    )
+    assert result.said("Label an image.") == f"Label a{'n' if one == 'image' else ''} {one}."
+    noted = labelling(**other, note="No image is labelled yet.").summary()
+    assert f"No {one} is labelled yet." in noted
 
 
 def test_a_labelling_cannot_be_changed():

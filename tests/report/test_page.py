@@ -28,7 +28,7 @@ def test_classes_are_all_labels_that_occur_in_natural_order(make_labelling):
 
 def test_the_title_names_the_folder(make_labelling, make_bare_labelling):
     assert Page(make_labelling(root=Path("/data/flowers/"))).title == "Labels of flowers"
-    assert Page(make_bare_labelling()).title == "Labelled images"
+    assert Page(make_bare_labelling()).title == "Labelled samples"
 
 
 def test_similar_images_are_the_nearest_six_without_the_image_itself(make_labelling):

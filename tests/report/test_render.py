@@ -103,7 +103,7 @@ def test_what_is_empty_is_said_in_a_line(make_bare_labelling, parse):
     for line in (
         "not known",
         "no label could be held out",
-        "a label reaches every image",
+        "a label reaches every sample",
         "every file could",
     ):
         assert line in page.text, line
@@ -186,3 +186,22 @@ def test_texts_are_shown_where_pictures_would_be_and_never_become_html(make_labe
     assert 'class="excerpt"' in page
     assert "Map of the images" in render_report(make_labelling())
     assert len(page) < len(render_report(make_labelling())) + 60 * 2000  # excerpts, not whole texts
+
+
+@pytest.mark.parametrize("things", ["texts", "samples"])
+def test_nothing_is_called_an_image_that_is_none(make_labelling, parse, things):
+    other = {"texts": ["words"] * 60} if things == "texts" else {"settings": {}}
+    doubts = ["There are only 6 labels: label more images."]
+    made = make_labelling(
+        files=[f"n{i}" for i in range(60)],
+        root=None,
+        doubts=doubts,
+        problems=[],
+        copy_of=["n1"] * 60,
+        **other,
+    )
+    said = parse(render_report(made)).text.lower()
+    assert f"label more {things}" in said
+    assert f"copies of other {things}" in said
+    for word in ("image", "picture", "photo"):
+        assert word not in said, said[max(0, said.index(word) - 80) : said.index(word) + 40]

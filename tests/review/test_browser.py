@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from grande_gnn.labelling.result import Labelling
+from grande_gnn.review.queues import QUEUES
 from grande_gnn.review.session import Session
 
 pytestmark = pytest.mark.browser
@@ -382,4 +383,75 @@ def test_texts_are_read_labelled_and_zoomed(reviewer, out, serve_session):
         )
         assert page.evaluate(CUT) == []
     session.close()
+    assert reviewer.errors == []
+
+
+# Everything that the page says: its visible text, and what is shown on hover or read aloud.
+WORDS = """[document.body.innerText, ...[...document.querySelectorAll("[title], [aria-label]")].flatMap(
+  (e) => e.checkVisibility() ? [e.title, e.ariaLabel] : [])].join(" ").toLowerCase()"""
+
+
+@pytest.mark.parametrize("things", ["texts", "samples"])
+def test_nothing_is_called_an_image_that_is_none(reviewer, out, serve_session, things):
+    full = replace(Labelling.load(out), root=None, thumbnails=None, settings={"seed": 0})
+    files = [f"number {i}" for i in range(len(full.files))]
+    session = Session(out, replace(full, files=files, texts=files if things == "texts" else None))
+    said = []
+
+    def listen():
+        page.wait_for_timeout(120)
+        said.append(page.evaluate(WORDS))
+
+    with serve_session(session) as link:
+        page = reviewer.open(link)
+        for queue in QUEUES:
+            reviewer.queue(page, queue)
+            listen()
+        reviewer.queue(page, "unsure")
+        assert page.evaluate("document.querySelector('.shown img') !== null")
+        page.keyboard.press(" ")
+        listen()
+        for open_dialog in (lambda: page.keyboard.press("?"), lambda: page.click("#edit")):
+            open_dialog()
+            listen()
+            page.click("#dialog .end button")
+        page.click("#edit")
+        page.click("#dialog .row button")
+        listen()
+        page.click("#dialog .end button")
+        reviewer.queue(page, "audit")
+        page.click("#audit-start")
+        reviewer.wait(page, "document.querySelector('.caption .place')")
+        listen()
+        page.keyboard.press("s")
+        listen()
+        page.keyboard.press("1")
+        reviewer.wait(page, "document.getElementById('audit-last')")
+        listen()
+    session.close()
+    words = " ".join(said)
+    for word in ("image", "picture", "photo"):
+        assert word not in words, words[max(0, words.index(word) - 80) : words.index(word) + 60]
+    assert f"1 {things[:-1]} is selected" in words
+    assert f"1 audited {things[:-1]}" in words
+    assert reviewer.errors == []
+
+
+def test_a_map_that_comes_late_does_not_replace_the_queue_chosen_meanwhile(reviewer, link):
+    page = reviewer.open(link)
+    page.evaluate("""() => {
+      const before = window.fetch, later = new Promise((resolve) => { window.release = resolve; });
+      window.fetch = async (path, ...rest) => {
+        if (path.startsWith("/api/map")) await later;
+        return before(path, ...rest);
+      };
+    }""")
+    page.click("#queues [data-queue='map']")
+    reviewer.wait(page, "document.querySelector('#stage .empty')")
+    page.click("#queues [data-queue='audit']")
+    reviewer.wait(page, "document.getElementById('audit-start')")
+    page.evaluate("window.release()")
+    page.wait_for_timeout(400)
+    assert page.evaluate("document.querySelector('#stage canvas')") is None
+    assert page.is_visible("#audit-start")
     assert reviewer.errors == []

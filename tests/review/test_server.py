@@ -6,12 +6,13 @@ import socket
 import threading
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 import pytest
 from PIL import Image
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.review.server import HOST, listen
+from grande_gnn.review.server import HOST, build_app, listen
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,21 @@ from grande_gnn.review.server import HOST, listen
 )  # fmt: skip
 def test_files_are_reached_by_their_number_only(client, path):
     assert client.get(path).status_code == 404
+
+
+def test_samples_without_a_picture_are_shown_by_their_name(session, keys):
+    from starlette.testclient import TestClient
+
+    session.full = replace(session.full, root=None, thumbnails=None, settings={})
+    client = TestClient(
+        build_app(session, 8765, keys), base_url="http://127.0.0.1:8765", follow_redirects=False
+    )
+    client.get("/?token=the-token")
+    answer = client.get("/picture/3")
+    assert answer.headers["content-type"].startswith("image/svg+xml")
+    assert session.files[3] in answer.text
+    state = client.get("/api/state").json()
+    assert (state["things"], state["has_pictures"]) == ("samples", True)
 
 
 def test_pictures_are_jpeg_and_a_missing_one_is_reported(client, session):

@@ -7,6 +7,7 @@ margin is the difference to it, which is below 0 where a given label is contradi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,8 +141,25 @@ class Labelling:
 
     @property
     def things(self) -> str:
-        """What the samples are called: texts or images."""
-        return "images" if self.texts is None else "texts"
+        """What the samples are called: texts, images, or samples where only features are known."""
+        if self.texts is not None:
+            return "texts"
+        has_images = self.root is not None or self.thumbnails is not None or "extractor" in self.settings
+        return "images" if has_images else "samples"
+
+    def said(self, sentence: str) -> str:
+        """A sentence about images, said of what the samples are.
+
+        >>> Labelling(["a"], ["x"], *[np.ones(1)] * 4, [""], *[np.zeros(1)] * 2).said("Label an image.")
+        'Label a sample.'
+        """
+        if self.things == "images":
+            return sentence
+        one = self.things.removesuffix("s")
+        for old, new in (("an image", f"a {one}"), ("images", self.things), ("image", one)):
+            for change in (str, str.capitalize):
+                sentence = re.sub(rf"\b{change(old)}\b", change(new), sentence)
+        return sentence
 
     def summary(self) -> str:
         """The outcome in a few sentences, one per line."""
@@ -156,9 +174,9 @@ class Labelling:
                 f"Expected accuracy {100 * e.value:.1f} % (95 % interval {100 * e.low:.1f} to {100 * e.high:.1f} %, "
                 f"from {e.n} labels)."
             )
-            lines += self.doubts[:1]
+            lines += [self.said(doubt) for doubt in self.doubts[:1]]
         elif self.note:
-            lines.append(self.note)
+            lines.append(self.said(self.note))
         n_flagged = sum(bool(flags) for flags in self.flags())
         if n_flagged:
             lines.append(f"{n_flagged} {self.things} are flagged; see the report.")

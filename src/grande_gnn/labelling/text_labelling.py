@@ -258,14 +258,10 @@ def _of_texts(
     network: Mapping[str, object] = {
         "extractor": options.extractor or DEFAULT_TEXT, "weights": extractor.identity,
     }  # fmt: skip
-    return replace(
-        result, texts=texts.texts, problems=texts.problems, settings=result.settings | dict(network),
-        note=_said_of_texts(result.note), doubts=[_said_of_texts(doubt) for doubt in result.doubts],
-    )  # fmt: skip
-
-
-def _said_of_texts(sentence: str) -> str:
-    return sentence.replace("images", "texts").replace("image", "text")
+    made = replace(
+        result, texts=texts.texts, problems=texts.problems, settings=result.settings | dict(network)
+    )
+    return replace(made, note=made.said(made.note), doubts=[made.said(doubt) for doubt in made.doubts])
 
 
 def _unlabelled(features: NDArray[np.float32], texts: TextSet, options: LabelOptions) -> Labelling:

@@ -63,13 +63,18 @@ class Page:
 
     @property
     def things(self) -> str:
-        """What the samples are called: images or texts."""
+        """What the samples are called: images, texts or samples."""
         return self.labelling.things
 
     @property
     def thing(self) -> str:
         """What one sample is called."""
         return self.things.removesuffix("s")
+
+    @property
+    def called(self) -> str:
+        """The heading of a column that identifies samples: images are files, others have a name."""
+        return "File" if self.things == "images" else "Name"
 
     @property
     def has_texts(self) -> bool:

@@ -81,6 +81,7 @@ def _data(page: Page, sheets: Sheets) -> dict[str, object]:
     code = {name: i for i, name in enumerate(page.classes)} | {"": -1}
     labelling = page.labelling
     return {
+        "things": page.things,
         "classes": page.classes,
         "light": [light for light, _ in colors],
         "dark": [dark for _, dark in colors],

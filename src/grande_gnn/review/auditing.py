@@ -35,7 +35,7 @@ def start_audit(session: Session) -> None:
             raise InvalidInputError("an audit is running: end it before you start another; got a second one")
         left = [file for file in session.files if file not in session.state.audited]
         if not left:
-            raise InvalidInputError("every image has been audited, so there is nothing to draw; got no image")
+            raise InvalidInputError("every sample has been audited, so there is nothing to draw; got none")
         order = audit_order(len(left), secrets.randbits(32))
         files = tuple(left[place] for place in order[:MAX_SAMPLE])
         expected = _expected(session, left)
@@ -61,8 +61,8 @@ def judge(session: Session, row: object, label: str) -> None:
         (number,) = session.check_rows([row])
         if number != _next(session):
             raise InvalidInputError(
-                "the images of an audit are judged in the order in which they were drawn: go on with the one on the page; "
-                f"got image {number}"
+                "the samples of an audit are judged in the order in which they were drawn: go on with the one on the page; "
+                f"got number {number}"
             )
         session.write(
             Decision("audit", (session.files[number],), session.check_label(label) if label else "")

@@ -54,13 +54,13 @@ def state_of(session: Session, since: int = 0) -> dict[str, Any]:
             ],
             "queues": [
                 {
-                    "name": queue.name, "title": queue.title, "about": _said_of(full, queue.about), "look": queue.look,
+                    "name": queue.name, "title": queue.title, "about": full.said(queue.about), "look": queue.look,
                     "count": None if queue.count is None else queue.count(view),
                 }
                 for queue in QUEUES.values()
             ],
             "accuracy": None if accuracy is None else [accuracy.value, accuracy.low, accuracy.high],
-            "note": full.note,
+            "note": full.said(full.note),
             "provisional": session.answer.is_provisional,
             "training": training,
             "problem": session.problem,
@@ -68,7 +68,7 @@ def state_of(session: Session, since: int = 0) -> dict[str, Any]:
             "changed": len(session.changes),
             "can_undo": state.last is not None,
             "is_written": session.written >= last,
-            "has_pictures": full.root is not None or full.texts is not None,
+            "has_pictures": full.root is not None or full.things != "images",
             "things": full.things,
             "exports": [name for name, export in EXPORTS.items() if full.texts is None or export.for_texts],
         }  # fmt: skip
@@ -104,11 +104,6 @@ def details_of(session: Session, rows: list[int]) -> dict[str, Any]:
 
 def _lists(full: Labelling) -> Any:
     return None if full.neighbors is None else full.neighbors.lists(SIMILAR + 1)
-
-
-def _said_of(full: Labelling, sentence: str) -> str:
-    """A sentence about images, said of what there is."""
-    return sentence.replace("images", full.things).replace("image", full.things.removesuffix("s"))
 
 
 def _text(full: Labelling, row: int) -> str:

@@ -48,7 +48,9 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 def build_app(session: Session, port: int, keys: Keys) -> Starlette:
     """The application that shows ``session`` at ``port`` of this machine."""
-    pictures = Pictures(session.full.root, session.files, session.full.texts)
+    full = session.full
+    names = session.files if full.things == "samples" else None
+    pictures = Pictures(full.root, session.files, full.texts or names)
     routes = [
         Route("/", _asset("index.html")),
         *(Route(f"/assets/{name}", _asset(name)) for name in _asset_names()),
@@ -94,7 +96,7 @@ def _picture(pictures: Pictures, kind: str) -> Answer:
     async def answer(request: Request) -> Response:
         row = int(request.path_params["row"])
         if row >= len(pictures.files):
-            return PlainTextResponse("No such image.", 404)
+            return PlainTextResponse("No such picture.", 404)
         try:
             data = await run_in_threadpool(pictures.picture, row, kind)
         except FileFormatError as error:

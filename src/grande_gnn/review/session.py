@@ -147,7 +147,7 @@ class Session:
     def _checked(self, kind: str, rows: Sequence[int], label: str, old: str) -> Decision:
         files = tuple(self.files[row] for row in self.check_rows(rows))
         if kind in ("label", "none", "skip") and not files:
-            raise InvalidInputError("a decision needs at least one image: select some; got none")
+            raise InvalidInputError("a decision needs at least one sample: select some; got none")
         if kind == "label":
             return Decision(kind, files, self.check_label(label))
         if kind in ("none", "skip"):
@@ -177,7 +177,7 @@ class Session:
             type(row) is int and 0 <= row < len(self.files) for row in rows
         ):
             raise InvalidInputError(
-                f"images are numbered from 0 to {len(self.files) - 1}; got something else"
+                f"samples are numbered from 0 to {len(self.files) - 1}; got something else"
             )
         return list(dict.fromkeys(rows))
 

@@ -38,8 +38,8 @@ def test_long_lists_are_cut_and_counted(section, make_labelling):
 
 def test_none_is_said(section, make_bare_labelling):
     text = section("outside", make_bare_labelling()).text
-    assert "None: every image resembles others." in text
-    assert "None: a label reaches every image." in text
+    assert "None: every sample resembles others." in text
+    assert "None: a label reaches every sample." in text
 
 
 def test_cards_are_compact(section, make_labelling):

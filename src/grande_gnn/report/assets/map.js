@@ -2,6 +2,7 @@
 (() => {
   const { n, root, $, isDark, cellOf, sheetUrl, thumb, excerpt, make, percent, name, swatch, labelled, best } = grande;
   const hasTexts = grande.data.texts.length > 0;
+  const thing = grande.data.things.slice(0, -1);
   const canvas = $("canvas");
   if (!canvas) return;
   const data = { ...grande.data, ...JSON.parse($("map-data").textContent) };
@@ -194,8 +195,9 @@
     state.pinned = i;
     refresh();
     if (i < 0) {
-      inspector.replaceChildren(make("p", "quiet", hasTexts ? "Click or tap a text on the map, or a text anywhere on this page, to see it here with the texts most similar to it."
-        : "Click or tap an image on the map, or a thumbnail anywhere on this page, to see it here with the images most similar to it."));
+      inspector.replaceChildren(make("p", "quiet", data.things === "images"
+        ? "Click or tap an image on the map, or a thumbnail anywhere on this page, to see it here with the images most similar to it."
+        : `Click or tap a ${thing} on the map${hasTexts ? ", or a text anywhere on this page," : ""} to see it here with the ${data.things} most similar to it.`));
       return;
     }
     const facts = make("dl", "");
@@ -210,12 +212,12 @@
     const flags = [[UNREACHED, "not reached by a label"], [FAR, "out of distribution"], [SUSPICIOUS, "suspicious label"]];
     const raised = flags.filter(([bit]) => data.flags[i] & bit).map(([, word]) => word);
     if (raised.length) fact("Flags", raised.join(", "));
-    fact(hasTexts ? "Name" : "File", original(i));
+    fact(data.things === "images" ? "File" : "Name", original(i));
     inspector.replaceChildren(...(data.sheets ? [thumb(i, "main")] : []), ...(hasTexts ? [excerpt(i, "main")] : []), facts);
-    if (data.near[i].length && hasTexts) {
+    if (data.near[i].length && !data.sheets) {
       const list = make("ul", "alike");
       for (const j of data.near[i]) {
-        const item = make("li", "excerpt", ...(best(j) < 0 ? [] : [swatch(best(j)), " "]), data.texts[j].slice(0, 90));
+        const item = make("li", "excerpt", ...(best(j) < 0 ? [] : [swatch(best(j)), " "]), hasTexts ? data.texts[j].slice(0, 90) : make("bdi", "", data.files[j]));
         item.dataset.i = j;
         item.dir = "auto";
         list.append(item);

@@ -45,7 +45,8 @@ def _render(labelling: Labelling, page: Page) -> Markup:
 
 def _highlights(labelling: Labelling) -> list[Highlight]:
     n = len(_all_rows(labelling))
-    return [Highlight(n, "copy of another image" if n == 1 else "copies of other images")] if n else []
+    text = labelling.said("copy of another image" if n == 1 else "copies of other images")
+    return [Highlight(n, text)] if n else []
 
 
 DUPLICATE_PICTURES = Section("copies", "Copies", _render, _rows, _highlights)

@@ -27,7 +27,7 @@ def _render(labelling: Labelling, page: Page) -> str:
     columns["xy"] = np.rint(position * _GRID).astype(int).ravel().tolist()
     return page.render(
         "image_map",
-        method=method,
+        method=labelling.said(method),
         n_images=len(labelling.files),
         n_shown=len(page.shown),
         n_classes=len(page.classes),

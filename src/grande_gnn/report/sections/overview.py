@@ -17,8 +17,8 @@ def _render(labelling: Labelling, page: Page) -> Markup:
     return page.render(
         "overview",
         accuracy=labelling.accuracy,
-        note=labelling.note,
-        doubts=labelling.doubts,
+        note=labelling.said(labelling.note),
+        doubts=[labelling.said(doubt) for doubt in labelling.doubts],
         n_images=len(labelling.files),
         n_given=int(page.given.sum()),
         n_predicted=int((~page.given & labelled).sum()),

@@ -1,7 +1,7 @@
 // The audit: images drawn at random, judged without seeing our answer.
 import { read, write } from "./api.js";
 import { make, message, name, percent, $ } from "./dom.js";
-import { refresh, store } from "./store.js";
+import { refresh, said, store } from "./store.js";
 import { zoom } from "./zoom.js";
 
 export class AuditView {
@@ -42,14 +42,14 @@ export class AuditView {
     $("near").replaceChildren();
     if (!state.running) return this.showStart();
     const parts = [];
-    if (state.row === null) parts.push(make("p", { class: "empty" }, "Every image of the sample is judged."));
+    if (state.row === null) parts.push(make("p", { class: "empty" }, said("Every image of the audit is judged.")));
     else {
       const image = make("img", { src: `/picture/${state.row}`, alt: "", on: { click: () => zoom(state.row) } });
       const frame = make("div", { class: "shown" }, image);
-      image.onerror = () => image.replaceWith(make("p", { class: "gone" }, "This image cannot be shown. Choose “None of these”."));
+      image.onerror = () => image.replaceWith(make("p", { class: "gone" }, said("This image cannot be shown. Choose “None of these”.")));
       parts.push(frame, make("div", { class: "caption" }, make("span", { class: "label" }, "Which class is it?"),
         make("span", { class: "quiet" }, "Our answer is hidden until you have judged."),
-        make("span", { class: "place" }, `image ${state.judged + 1} of the sample`)));
+        make("span", { class: "place" }, said(`image ${state.judged + 1} of the audit`))));
       this.stage.dataset.row = state.row;
     }
     this.estimate = make("div", { class: "estimate" });
@@ -62,8 +62,8 @@ export class AuditView {
     this.estimate = make("div", { class: "estimate" });
     const begin = make("button", { type: "button", id: "audit-start", on: { click: () => this.act({ action: "start" }) } }, state.judged ? "Start another audit" : "Start an audit");
     this.stage.replaceChildren(make("div", { class: "text-block" },
-      make("p", {}, "The sample is drawn now, before you see it. Judge as many images as you like: after each one you know the accuracy of all labels a little better."),
-      make("p", { class: "quiet" }, "Judged images stay out of training until you end the audit; then they count as labels."), begin), this.estimate);
+      make("p", {}, said("The images of the audit are drawn now, before you see them. Judge as many as you like: after each one you know the accuracy of all labels a little better.")),
+      make("p", { class: "quiet" }, said("Judged images stay out of training until you end the audit; then they count as labels.")), begin), this.estimate);
     this.showEstimate();
   }
 
@@ -73,17 +73,17 @@ export class AuditView {
     const parts = [];
     if (state.estimate) {
       const [value, low, high] = state.estimate;
-      const text = `${state.running ? "After" : "The audit of"} ${state.judged} audited ${state.judged === 1 ? "image" : "images"}: `;
+      const text = `${state.running ? "After" : "The audit of"} ${state.judged} audited ${said(state.judged === 1 ? "image" : "images")}: `;
       parts.push(make("p", { id: "audit-estimate" }, text, make("b", {}, percent(value)), ` (${percent(low)} to ${percent(high)})`));
-      if (state.running) parts.push(make("p", {}, state.more ? `About ${state.more.toLocaleString("en")} more images would make it ± 3 points.` : "It is within ± 3 points."));
+      if (state.running) parts.push(make("p", {}, state.more ? said(`About ${state.more.toLocaleString("en")} more images would make it ± 3 points.`) : "It is within ± 3 points."));
     }
     if (state.last) {
       const [yours, ours] = state.last;
-      parts.push(make("p", { id: "audit-last" }, "The last image: you say ", name(yours || "none of these"), ", we said ", name(ours || "none"), yours === ours ? "." : " — wrong."));
+      parts.push(make("p", { id: "audit-last" }, said("The last image: you say "), name(yours || "none of these"), ", we said ", name(ours || "none"), yours === ours ? "." : " — wrong."));
     }
     for (const [label, value, low, high, n] of state.classes ?? [])
       parts.push(make("p", { class: "quiet" }, "Labelled ", name(label), `: ${percent(value)} right (${percent(low)} to ${percent(high)}, ${n} judged)`));
-    if (state.estimate) parts.push(make("p", { class: "quiet" }, state.method));
+    if (state.estimate) parts.push(make("p", { class: "quiet" }, said(state.method)));
     if (state.running) parts.push(make("button", { type: "button", id: "audit-end", on: { click: () => this.act({ action: "end" }) } }, "End the audit"));
     this.estimate.replaceChildren(...parts);
   }

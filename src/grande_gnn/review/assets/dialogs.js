@@ -2,7 +2,7 @@
 import { write } from "./api.js";
 import { make, message, name, $ } from "./dom.js";
 import { HELP } from "./keys.js";
-import { store, decide, refresh } from "./store.js";
+import { store, decide, refresh, said } from "./store.js";
 
 function open(title, ...content) {
   const dialog = $("dialog");
@@ -14,7 +14,7 @@ function open(title, ...content) {
 }
 
 export function help() {
-  const rows = HELP.map(([key, text]) => make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, text)));
+  const rows = HELP.map(([key, text]) => make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, said(text))));
   open("Keys", make("table", {}, make("tbody", {}, ...rows)));
 }
 
@@ -66,7 +66,7 @@ function editOne(old) {
   const merge = make("button", { type: "button", on: { click: () => send({ kind: "merge", label: into.value }) } }, "Merge");
   input.addEventListener("keydown", (event) => { if (event.key === "Enter") rename.click(); });
   const dialog = open(`Class ${old}`, input, make("div", { class: "row" }, rename),
-    ...(others.length ? [make("div", { class: "row" }, "Give all its images to ", into, merge)] : []));
+    ...(others.length ? [make("div", { class: "row" }, said("Give all its images to "), into, merge)] : []));
 }
 
 export function exportDialog() {

@@ -17,6 +17,6 @@ export const HELP = [
   ["shift + click", "select a range in a gallery"],
   ["Escape", "clear the selection"],
   ["/", "find a class by its name, or type a new one"],
-  ["z", "zoom to full resolution"],
+  ["z", "enlarge the image"],
   ["?", "this list"],
 ];

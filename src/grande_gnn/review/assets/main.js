@@ -7,7 +7,7 @@ import { Gallery } from "./gallery.js";
 import { keyOf, MANY, placeOf } from "./keys.js";
 import { MapView } from "./map.js";
 import { Single } from "./single.js";
-import { changed, color, decide, details, onChange, refresh, store, undo } from "./store.js";
+import { changed, color, decide, details, onChange, refresh, said, store, undo } from "./store.js";
 import { zoom } from "./zoom.js";
 
 const LOOKS = { single: Single, gallery: Gallery, map: MapView, audit: AuditView };
@@ -22,8 +22,9 @@ async function openQueue(which) {
   current = queue.name;
   store.selected.clear();
   $("about").replaceChildren(queue.about);
-  $("stage").replaceChildren();
-  view = new (LOOKS[queue.look] ?? Single)($("stage"), queue, $("about"));
+  const stage = make("div", { id: "stage" }); // a new one: what an earlier view still waits for is drawn nowhere
+  $("stage").replaceWith(stage);
+  view = new (LOOKS[queue.look] ?? Single)(stage, queue, $("about"));
   view.onShow = (image) => { shown = image; drawClasses(); };
   shown = null;
   draw();
@@ -60,12 +61,12 @@ function drawClasses() {
   const n = store.selected.size;
   $("selection").hidden = !n;
   document.body.classList.toggle("selecting", n > 0);
-  $("selection").textContent = n === 1 ? `1 ${store.state.things.slice(0, -1)} is selected; Escape clears.` : `${n} ${store.state.things} are selected; Escape clears.`;
+  $("selection").textContent = n === 1 ? said("1 image is selected; Escape clears.") : said(`${n} images are selected; Escape clears.`);
 }
 
 function drawFacts() {
   const { state } = store;
-  const parts = [make("span", {}, make("b", {}, state.n_given.toLocaleString("en")), ` of ${state.n.toLocaleString("en")} ${state.things} labelled by people`)];
+  const parts = [make("span", {}, make("b", {}, state.n_given.toLocaleString("en")), said(` of ${state.n.toLocaleString("en")} images labelled by people`))];
   if (state.accuracy) {
     const [value, low, high] = state.accuracy;
     parts.push(make("span", { id: "accuracy" }, "Expected accuracy of the others ", make("b", {}, percent(value)), ` (${percent(low)} to ${percent(high)})`));
@@ -98,9 +99,9 @@ function draw() {
 
 // ---- Decisions ----
 async function send(kind, extra = {}) {
-  if (view.judge) return kind === "skip" ? message("In an audit every image is judged: choose a class, or none of these.", 5) : view.judge(kind === "none" ? "" : extra.label);
+  if (view.judge) return kind === "skip" ? message(said("In an audit every image is judged: choose a class, or none of these."), 5) : view.judge(kind === "none" ? "" : extra.label);
   const rows = store.selected.size ? [...store.selected] : view.target;
-  if (!rows.length) return message("Select some images first.", 3);
+  if (!rows.length) return message(said("Select some images first."), 3);
   store.selected.clear();
   const saved = decide({ kind, rows, ...extra });
   changed("selection");

@@ -1,7 +1,7 @@
 // The map: similar images lie close together; a line drawn around some of them selects them.
 import { read } from "./api.js";
 import { make, $ } from "./dom.js";
-import { store, color, changed } from "./store.js";
+import { store, color, changed, said } from "./store.js";
 
 const PAD = 16, NEAR = 12, MAX_PICKED = 120;
 
@@ -19,11 +19,11 @@ export class MapView {
   async open() {
     this.stage.replaceChildren(make("p", { class: "empty" }, "The map is being drawn; this takes some seconds the first time."));
     this.data = await read("map");
-    this.canvas = make("canvas", { tabindex: "0", "aria-label": "Map: arrows move the cursor, space selects the images near it" });
+    this.canvas = make("canvas", { tabindex: "0", "aria-label": said("Map: arrows move the cursor, space selects the images near it") });
     this.picked = make("div", { class: "picked" });
     const box = make("div", { class: "map" }, this.canvas);
     const n = this.data.rows.length;
-    const note = n < this.data.n ? [make("p", { class: "quiet" }, `${n} of ${this.data.n} images, drawn at random.`)] : [];
+    const note = n < this.data.n ? [make("p", { class: "quiet" }, said(`${n} of ${this.data.n} images, drawn at random.`))] : [];
     this.stage.replaceChildren(box, ...note, this.picked);
     this.listen();
     this.sizes = new ResizeObserver(() => this.draw());

@@ -2,7 +2,7 @@
 import { read } from "./api.js";
 import { make, name, percent, $ } from "./dom.js";
 import { zoom } from "./zoom.js";
-import { store, details, color } from "./store.js";
+import { store, details, color, said } from "./store.js";
 
 const AHEAD = 6;
 const KEEP = 3; // how many of the next images stay where they are when the queue is sorted again
@@ -68,7 +68,7 @@ export class Single {
     const image = this.picture(row);
     const frame = make("div", { class: `shown${store.selected.has(row) ? " selected" : ""}` });
     image.onclick = () => zoom(row);
-    image.onerror = () => image.replaceWith(make("p", { class: "gone" }, "This image cannot be shown: it was moved, deleted or damaged."));
+    image.onerror = () => image.replaceWith(make("p", { class: "gone" }, said("This image cannot be shown: it was moved, deleted or damaged.")));
     frame.append(image);
     const caption = make("div", { class: "caption" });
     this.stage.replaceChildren(frame, caption);
@@ -81,7 +81,7 @@ export class Single {
   }
 
   describe(image, caption) {
-    if (!image) return;
+    if (!image || !this.stage.isConnected) return;
     const parts = [];
     if (image.rejected) parts.push(make("span", { class: "label" }, "None of the classes"));
     else if (image.label) {

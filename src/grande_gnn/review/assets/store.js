@@ -11,6 +11,14 @@ export const store = {
   listeners: new Set(),
 };
 
+// A sentence about images, said of what the samples are: images, texts or samples.
+export const said = (sentence) => {
+  const { things } = store.state;
+  const one = things.slice(0, -1);
+  if (one === "image") return sentence;
+  return sentence.replace(/\ban image\b/g, `a ${one}`).replace(/\bimage(?=s?\b)/g, one);
+};
+
 export const changed = (what) => store.listeners.forEach((listener) => listener(what));
 export const onChange = (listener) => store.listeners.add(listener);
 

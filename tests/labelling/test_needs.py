@@ -1,12 +1,16 @@
 """What a labelling takes is said before the work, within the limits of machine, container and process."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
 from grande_gnn import LabelOptions, label_images
 from grande_gnn.errors import NotEnoughMemoryError
 from grande_gnn.images import load_extractor
-from grande_gnn.labelling import needs
-from grande_gnn.labelling.needs import check_label_memory, label_memory
+from grande_gnn.labelling import label_features, needs
+from grande_gnn.labelling.needs import check_label_memory, label_memory, n_classes
 
 
 def test_more_images_or_features_need_more():
@@ -39,3 +43,49 @@ def test_the_number_of_features_is_that_of_the_network():
     extractor = load_extractor("pixels")
     size = extractor.preprocess.size
     assert extractor.n_features() == extractor(torch.zeros(2, size, size, 3, dtype=torch.uint8)).shape[1]
+
+
+def test_probabilities_count_where_they_are_larger_than_what_the_search_needed():
+    assert label_memory(1000, 100, 10) == label_memory(1000, 100)
+    more = label_memory(10_000, 100, 1000) - label_memory(10_000, 100)
+    assert more == 8 * 10_000 * 1000 * 5 - 4 * 10_000 * 100 * 3
+
+
+def test_labels_are_counted_and_bad_ones_left_to_the_classifier():
+    assert n_classes(["a", "", None, "b", "a"]) == 2
+    assert n_classes(np.array([-1, -1])) == 0
+
+
+def test_features_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(needs, "available_memory", lambda device: 2**20)
+    X = np.full((50, 8), np.nan, dtype=np.float16)  # reading them would refuse them for another reason
+    with pytest.raises(NotEnoughMemoryError, match="labelling 50 samples with 8 features each in 2 classes"):
+        label_features(X, ["a", "b"] + [""] * 48, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+UNDER_A_LIMIT = """
+import resource, sys
+import numpy as np
+from grande_gnn.labelling import label_features
+from grande_gnn.errors import NotEnoughMemoryError
+
+X = np.lib.format.open_memmap(sys.argv[1], "w+", np.float16, (400_000, 768))  # a sparse file: nothing is written
+resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
+try:
+    label_features(X, np.arange(400_000) % 100 - 1)
+except NotEnoughMemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="address spaces are limited on Linux only")
+def test_many_samples_under_4_gib_are_refused_with_what_they_need(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_A_LIMIT, str(tmp_path / "x.npy")],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith(
+        "labelling 400000 samples with 768 features each in 99 classes takes about 8 GiB"
+    )

@@ -1,20 +1,27 @@
-"""The memory that labelling images takes, compared with what there is before the work starts.
+"""The memory that a labelling takes, compared with what there is before the work starts.
 
 need = 4 n d · 6 (features as read, as one matrix and normalized, and three forms of them in the search for neighbors)
++ 8 n c · 5 (probabilities by all labels, by two halves of them, calibrated, and as they are answered; after the search)
 + one block of distances + the ranked lists + the page with its thumbnails + what any run takes.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from grande_gnn.engine.memory import available_memory
-from grande_gnn.errors import NotEnoughMemoryError
+from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
+from grande_gnn.internal.validation import encode_labels
 
-__all__ = ["check_label_memory", "label_memory"]
+__all__ = ["check_label_memory", "label_memory", "n_classes"]
 
 _MIB = 2**20
 _COPIES = 6
+_PROBABILITIES = 5
+_IN_SEARCH = 3
+"""Forms of the features that are gone when there are probabilities."""
 _BLOCK = 256 * _MIB
 """Distances that are computed at a time; see :func:`grande_gnn.graph.exact_search.exact_lists`."""
 _LIST_BYTES = 200 * 8
@@ -24,18 +31,29 @@ _PAGE_BYTES, _MOST_SHOWN = 10_000, 20_000
 _FIXED = 64 * _MIB
 
 
-def label_memory(n_images: int, n_features: int) -> int:
+def label_memory(n_images: int, n_features: int, n_classes: int = 0) -> int:
     """Bytes that labelling takes beyond what the process has when it starts; the trainings adapt to what is left."""
-    features = 4 * n_images * n_features * _COPIES
+    probabilities = 8 * n_images * n_classes * _PROBABILITIES
+    features = 4 * n_images * n_features * (_COPIES - _IN_SEARCH)
+    features += max(4 * n_images * n_features * _IN_SEARCH, probabilities)
     block = min(_BLOCK, 12 * n_images * n_images)
     return features + block + n_images * _LIST_BYTES + min(n_images, _MOST_SHOWN) * _PAGE_BYTES + _FIXED
 
 
-def check_label_memory(n_images: int, n_features: int) -> None:
+def check_label_memory(n_images: int, n_features: int, n_classes: int = 0, *, things: str = "images") -> None:
     """Refuse, before any work, more images than fit into the memory of the machine, container or process."""
-    need, left = label_memory(n_images, n_features), available_memory(torch.device("cpu"))
+    need, left = label_memory(n_images, n_features, n_classes), available_memory(torch.device("cpu"))
     if need > left:
+        what = f"{n_features} features each" + (f" in {n_classes} classes" if n_classes else "")
         raise NotEnoughMemoryError(
-            f"labelling {n_images} images with {n_features} features each takes about {need / 2**30:.2g} GiB of memory: "
-            f"raise the limit, or use fewer images or features; got {left / 2**30:.2g} GiB that are free"
+            f"labelling {n_images} {things} with {what} takes about {need / 2**30:.2g} GiB of memory: raise the limit, or "
+            f"use fewer {things} or features; got {left / 2**30:.2g} GiB that are free"
         )
+
+
+def n_classes(labels: Any) -> int:
+    """The number of different labels; 0 where they are none that a classifier would take, which it will say itself."""
+    try:
+        return len(encode_labels(labels)[1])
+    except InvalidInputError:
+        return 0

@@ -107,8 +107,9 @@ def label_features(
     """
     tell = progress or silent
     _check_out(out, options)
-    if getattr(features, "ndim", 0) == 2 and not issparse(features):  # before a memory-mapped file is read
-        check_label_memory(*features.shape, n_classes(labels), things="samples")  # type: ignore[union-attr]
+    shape: Any = getattr(features, "shape", ())
+    if len(shape) == 2 and not issparse(features):  # before a memory-mapped file is read
+        check_label_memory(shape[0], shape[1], n_classes(labels), things="samples")
     X = check_sparse(features) if issparse(features) else check_features(features)
     n = X.shape[0]
     names = [str(i) for i in range(n)] if files is None else [str(file) for file in files]

@@ -25,6 +25,9 @@ from grande_gnn.internal.validation import check_choice, check_integer
 
 __all__ = ["lhrr"]
 
+SMALLEST = np.finfo(np.float64).tiny
+"""Less than any candidate's value; 0 is none."""
+
 VARIANTS = ("udlf", "paper")
 """What the authors' program computes, and what they wrote."""
 
@@ -73,10 +76,13 @@ def _iteration(lists: NDArray[np.int32], k: int, variant: str) -> NDArray[np.int
 
 def _confidence(H: sp.csr_matrix, k: int) -> NDArray[np.float64]:
     """The sum of the k largest entries of each row."""
-    out = np.empty(H.shape[0])
-    for row, (start, stop) in enumerate(zip(H.indptr, H.indptr[1:], strict=False)):
-        out[row] = np.sort(H.data[start:stop])[-k:].sum()
-    return out
+    n = H.shape[0]
+    row = np.repeat(np.arange(n), np.diff(H.indptr))
+    ordered = H.data[np.lexsort((H.data, row))]
+    left = H.indptr[1:][row] - np.arange(len(row))  # entries from here to the end of the row
+    largest = np.zeros((n, k))
+    largest[row[left <= k], k - left[left <= k]] = ordered[left <= k]
+    return largest.sum(axis=1)
 
 
 def _join(lists: NDArray[np.intp], W: NDArray[np.float64], outside: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -100,9 +106,13 @@ def _highest(outside: NDArray[np.float64], length: int) -> tuple[NDArray[np.intp
     """The ``length`` highest candidates of each row and their values, filled up with zeros."""
     best = np.zeros((len(outside), length), dtype=np.intp)
     value = np.zeros(best.shape)
-    for row, line in enumerate(outside):
-        candidates = np.flatnonzero(line)
-        first = candidates[np.argsort(-line[candidates], kind="stable")[:length]]
-        best[row, : len(first)] = first
-        value[row, : len(first)] = line[first]
+    last = max(0, outside.shape[1] - length)
+    least = np.maximum(np.partition(outside, last, axis=1)[:, last], SMALLEST)
+    row, candidate = np.nonzero(outside >= least[:, None])
+    found = outside[row, candidate]
+    order = np.lexsort((-found, row))  # stable: ties by sample
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    kept = order[place < length]
+    at = row[kept], place[place < length]
+    best[at], value[at] = candidate[kept], found[kept]
     return best, value

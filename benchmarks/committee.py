@@ -152,6 +152,8 @@ def summary(rows: list[dict]) -> None:
         singles = {s: value for s, value in means.items() if s not in (COMMITTEE, LOGISTIC, OLD)}
         if not singles:
             continue  # only the committee was measured here
+        if not singles:  # kinds of labels that only the committee was measured on
+            continue
         best = max(singles, key=lambda system: singles[system])
         line = {"set": name, "case": case, "draws": len(draws), COMMITTEE: means[COMMITTEE], "best single": best,
                 "minus best": means[COMMITTEE] - singles[best]}  # fmt: skip

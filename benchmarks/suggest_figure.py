@@ -21,8 +21,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, default=RESULTS / "suggest.csv")
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "suggest.png")
+    parser.add_argument("--model", default="appnp", help="whose rows are drawn")
     options = parser.parse_args()
-    rows = read_rows(options.rows)
+    rows = [row for row in read_rows(options.rows) if row["model"] == options.model]
     sets = list(dict.fromkeys(row["set"] for row in rows))
     strategies = list(dict.fromkeys(row["strategy"] for row in rows))
     budgets = sorted({int(row["budget"]) for row in rows})
@@ -54,7 +55,7 @@ def main() -> None:
                 ax.set_ylabel(f"accuracy (%), {title}")
             if line == len(TITLES) - 1:
                 ax.set_xlabel("labels / classes")
-    axes[0, -1].legend(fontsize=7)
+    axes[-1, 0].legend(fontsize=7, loc="lower right")
     figure.tight_layout()
     figure.savefig(options.out, dpi=110)
 

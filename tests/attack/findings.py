@@ -470,6 +470,46 @@ def image_that_declares_much(tmp: Path) -> None:
     assert mib < 700, f"{mib} MiB"
 
 
+def problem_within(tmp: Path, name: str, limit_mib: int) -> None:
+    """A command on a folder with this file takes bounded memory, reads the others and lists it as a problem."""
+    photos(tmp / "photos")
+    (tmp / name).rename(tmp / "photos" / name)
+
+    def extract() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            status, said = grande("extract", tmp / "photos", "-o", tmp / "f.npz", *FAST)
+        assert status == 0, said
+
+    status, mib = in_child(extract)
+    assert mib < limit_mib, f"{mib} MiB"
+    assert status == 0
+    assert len(np.load(tmp / "f.npz")["files"]) == 12
+    assert name in (tmp / "f.problems.csv").read_text(encoding="utf-8")
+
+
+@finding
+def gif_that_declares_much(tmp: Path) -> None:
+    """A GIF of 132 KB with 13,370 × 13,370 pixels takes 2.2 GB."""
+    Image.new("P", (13_370, 13_370)).save(tmp / "large.gif")
+    assert (tmp / "large.gif").stat().st_size < 1_000_000
+    problem_within(tmp, "large.gif", 700)
+
+
+@finding
+def tiff_that_declares_much(tmp: Path) -> None:
+    """A TIFF of 1.1 MB with 13,370 × 13,370 integers of 32 bits takes 5 GB and 18 s."""
+    side, packer = 13_370, zlib.compressobj(9)
+    data = b"".join(packer.compress(bytes(4 * side)) for _ in range(side)) + packer.flush()
+    tags = [(256, side), (257, side), (258, 32), (259, 8), (262, 1), (273, 8), (277, 1), (278, side),
+            (279, len(data)), (339, 2)]  # fmt: skip
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags)
+    directory = struct.pack("<H", len(tags)) + entries + bytes(4)
+    (tmp / "large.tif").write_bytes(b"II*\0" + struct.pack("<I", 8 + len(data)) + data + directory)
+    assert (tmp / "large.tif").stat().st_size < 2_000_000
+    problem_within(tmp, "large.tif", 700)
+
+
 # -- numbers ------------------------------------------------------------------------------------------------------
 
 

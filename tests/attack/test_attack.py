@@ -8,7 +8,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import findings
 
-SLOW = {"npz_bomb_in_an_array_that_nobody_asked_for", "image_that_declares_much"}
+SLOW = {
+    "npz_bomb_in_an_array_that_nobody_asked_for",
+    "image_that_declares_much",
+    "gif_that_declares_much",
+    "tiff_that_declares_much",
+}
 
 
 @pytest.mark.filterwarnings("ignore")

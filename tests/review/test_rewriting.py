@@ -77,14 +77,22 @@ def build_photos(folder):
     return folder
 
 
-@pytest.mark.parametrize("new_class", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize(
+    ("model", "new_class"),
+    [
+        pytest.param("sgc", False, marks=pytest.mark.slow),
+        ("sgc", True),
+        pytest.param("appnp", False, marks=pytest.mark.slow),  # the default
+        pytest.param("appnp", True, marks=pytest.mark.slow),
+    ],
+)
 def test_with_automatic_settings_the_files_are_those_of_grande_label_to_the_last_digit(
-    tmp_path, monkeypatch, new_class
+    tmp_path, monkeypatch, model, new_class
 ):
     monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
     photos, out = build_photos(tmp_path / "photos"), tmp_path / "out"
     options = LabelOptions(
-        extractor="pixels", model="sgc", workers=0, device="cpu", labels=tmp_path / "labels.csv"
+        extractor="pixels", model=model, workers=0, device="cpu", labels=tmp_path / "labels.csv"
     )
     first = label_images(photos, out, options)
     assert len(first.classifier.committee_.members) > 1

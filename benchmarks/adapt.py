@@ -1,7 +1,7 @@
 """Adapting a network to photos: recipes compared with each other and with frozen features, one row per split.
 
     python benchmarks/adapt.py pack PHOTOS FILE.npz            photos and labels.csv of a folder as one file
-    python benchmarks/adapt.py run FOLDER flowers17:8:5:judged:0-9 --csv ROWS.csv     photos:labels:blocks:recipes:splits
+    python benchmarks/adapt.py run FOLDER flowers17:8:5:judged-base:0-9 --csv ROWS.csv   photos:labels:blocks:recipes:splits
     python benchmarks/adapt.py summary ROWS.csv                means and paired differences
 
 ``run`` appends a row as soon as it is finished, skips rows that are there, and starts nothing new after ``--seconds``.
@@ -10,8 +10,9 @@ file order; otherwise each is a random draw.
 
 Accuracies are those on unlabelled images: ``frozen`` of GRaNDe with automatic settings on the network as it comes,
 ``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side.
-A row of the recipe ``judged`` is what ``grande label --adapt`` does: networks adapted with halves judge, ``used`` is what
-they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy.
+A row of the recipe ``judged-NAME`` is what ``grande label --adapt`` does with the recipe NAME: networks adapted with halves
+judge, ``used`` is what they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy.
+A row of ``comatch`` has the accuracy of CoMatch as ``head``.
 """
 
 from __future__ import annotations
@@ -21,9 +22,7 @@ import copy
 import csv
 import io
 import multiprocessing
-import os
 import queue
-import tempfile
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -38,11 +37,12 @@ from PIL import Image
 
 from common import hardware, read_rows, write_rows
 from grande_gnn import GrandeClassifier
+from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
 from grande_gnn.classifier.halves import HalfFeatures
 from grande_gnn.experiments.folds import fold_labels, paper_folds
 from grande_gnn.images.adapt import kept_views, with_labels
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
-from grande_gnn.images.networks import load_trainable
+from grande_gnn.images.networks import load_extractor, load_trainable
 from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.soft_head import fit_head
 from grande_gnn.images.squares import square
@@ -54,9 +54,20 @@ COMATCH = Recipe(
     from_teacher=False, backbone_rate=1.0, align="uniform", soft_weights=False, mean_teacher=False
 )
 
+WEAK = replace(BASE, contrast_with="weak")
+
 RECIPES: dict[str, tuple[str, Recipe]] = {
-    "judged": ("last", BASE),
     "base": ("last", BASE),
+    "weak": ("last", WEAK),
+    "norms": ("last", replace(BASE, frozen_norms=True)),
+    "weak-norms": ("last", replace(WEAK, frozen_norms=True)),
+    "weak-fresh": ("last", replace(WEAK, fresh_statistics=True)),
+    "full": ("full", BASE),
+    "full-weak": ("full", WEAK),
+    "full-weak-norms": ("full", replace(WEAK, frozen_norms=True)),
+    "full-weak-fresh": ("full", replace(WEAK, fresh_statistics=True)),
+    "full-weak-200": ("full", replace(WEAK, steps=200)),
+    "new-views": ("live", BASE),
     "comatch-like": ("last", COMATCH),
     "no-mean-teacher": ("last", replace(BASE, mean_teacher=False)),
     "uniform": ("last", replace(BASE, align="uniform")),
@@ -70,15 +81,15 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "no-contrast": ("last", replace(BASE, contrast=0.0)),
     "no-bank": ("last", replace(BASE, smoothing=0.0)),
     "no-average": ("last", replace(BASE, ema=0.0)),
-    "full": ("full", BASE),
-    "new-views": ("live", BASE),
 }
 """Form and recipe by name. ``live``: the last blocks on new views at every step, instead of views computed once."""
+
+JUDGED = "judged-"
+"""Before the name of a recipe: what ``grande label --adapt`` does with it."""
 
 KEY = ("photos", "labels", "blocks", "recipe", "split", "extractor")
 """What makes a row another one."""
 
-SIDE = 256
 AUTO = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
 
 
@@ -95,7 +106,7 @@ def pack(folder: Path, target: Path) -> None:
     )  # fmt: skip
 
 
-def unpack(source: Path, side: int = SIDE) -> tuple[torch.Tensor, np.ndarray]:
+def unpack(source: Path, side: int) -> tuple[torch.Tensor, np.ndarray]:
     """The center squares of the photos (n, 3, side, side), and their class codes."""
     from grande_gnn.images.preprocess import Preprocess
 
@@ -158,38 +169,28 @@ class Photos:
         self.loaded = load_trainable(options.extractor, options.weights).to(self.device)
         self.trunk, self.tail = self.loaded.network.split(task.blocks)
         self.trunk.eval()
-        start = time.perf_counter()
-        self.kept = self._kept_views()
-        self.frozen = self.features(self.tail.eval(), self.kept)
-        self.view_seconds = time.perf_counter() - start
+        self.live = LiveViews(
+            unpack(self.file, self.loaded.preprocess.resize)[0], self.loaded.preprocess,
+            self.loaded.preprocess.size, self.device,
+        )  # fmt: skip
+        self.frozen = self.features(self.loaded.network.eval(), self.live)
         self.judges: dict[tuple[int, int], GrandeClassifier] = {}
+        self.view_seconds = 0.0
 
     @cached_property
-    def live(self) -> LiveViews:
-        """The photos themselves, read when they are needed."""
-        squares, _ = unpack(self.file)
-        preprocess = self.loaded.preprocess
-        return LiveViews(squares, preprocess, preprocess.size, self.device)
-
-    def _kept_views(self) -> CachedViews:
-        """The maps that all splits share: made by the first process that needs them, read by the others."""
+    def kept(self) -> CachedViews:
+        """The maps that all splits share, also with later runs if there is a folder for them."""
+        start = time.perf_counter()
         key = f"{self.name}-{self.options.extractor}-{self.blocks}-{self.options.views}"
-        path = Path(tempfile.gettempdir()) / f"maps-{key}-{os.getppid()}.npy"
-        if self.options.maps is not None:
-            path = self.options.maps / f"maps-{key}.npy"
-        try:
-            if path.exists():
-                raise FileExistsError
-            path.with_suffix(".lock").touch(exist_ok=False)
-        except FileExistsError:
-            while not path.exists():
-                time.sleep(0.1)
-            maps = torch.from_numpy(np.load(path)).to(self.device)
-            return CachedViews.from_maps(maps)
-        kept = kept_views(self.live, self.trunk, len(self.labels), self.options.views)
+        path = self.options.maps and self.options.maps / f"maps-{key}.npy"
+        if path and path.exists():
+            return CachedViews.from_maps(torch.from_numpy(np.load(path)).to(self.device))
+        fast = load_extractor(self.options.extractor, self.options.weights).to(self.device)
+        kept = kept_views(self.live, fast.network.split(self.blocks)[0], len(self.labels), self.options.views)
         assert isinstance(kept, CachedViews)
-        np.save(path.with_suffix(".part.npy"), kept.maps.cpu().numpy())
-        path.with_suffix(".part.npy").rename(path)
+        if path:
+            np.save(path, kept.maps.cpu().numpy())
+        self.view_seconds = time.perf_counter() - start
         return kept
 
     @torch.no_grad()
@@ -225,7 +226,14 @@ class Photos:
         )  # fmt: skip
         while training.number < recipe.steps:
             training.step()
+        self.last = training, views
         return self.features(training.average.backbone, views), training.predict().cpu().numpy()
+
+    def fresh(self) -> np.ndarray:
+        """The features of the last training with statistics taken anew from all images."""
+        training, views = self.last
+        training.take_statistics()
+        return self.features(training.average.backbone, views)
 
 
 def both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -237,10 +245,32 @@ def hits(clf: GrandeClassifier) -> int:
     return int(clf.halves_.held_out().hits[clf.halves_.answerable()].sum())
 
 
+def comatch(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
+    """A row with the accuracy of CoMatch by its own head, and the time of its training."""
+    codes = given_labels(photos.labels, task.labels, task.split)
+    start = time.perf_counter()
+    system = CoMatch(weights=options.weights, random_state=options.seed, device=options.device)
+    if options.steps:
+        system.set_params(steps=options.steps, batch=options.batch, ratio=options.ratio)
+    squares = photos.live.squares.to(photos.device)
+    training = CoMatchTraining(system, squares, torch.from_numpy(codes).to(photos.device))
+    for number in range(system.steps):
+        training.step(number)
+    predicted = training.predict()
+    seconds = round(time.perf_counter() - start, 2)
+    right = (predicted == photos.labels)[codes < 0]
+    return {
+        **task._asdict(), "form": "comatch", "extractor": options.extractor, "model": "", "steps": system.steps,
+        "batch": system.batch, "head": round(100 * float(right.mean()), 3), "train_seconds": seconds, "jobs": options.jobs,
+    }  # fmt: skip
+
+
 def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
     """One row."""
-    name = task.recipe
-    form, recipe = RECIPES[name]
+    if task.recipe == "comatch":
+        return comatch(task, photos, options)
+    is_judged = task.recipe.startswith(JUDGED)
+    form, recipe = RECIPES[task.recipe.removeprefix(JUDGED)]
     if options.steps:
         recipe = replace(recipe, steps=options.steps, batch=options.batch, ratio=options.ratio)
     labels = photos.labels
@@ -261,8 +291,11 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     adapted, own = photos.train(codes, teacher.label_distributions_, form, recipe)
     row |= {"train_seconds": round(time.perf_counter() - begin, 2), "head": accuracy(own)}
     sources = {"adapted": adapted, "both": both(photos.frozen, adapted)}
+    if options.fresh and not recipe.frozen_norms:
+        sources["fresh"] = photos.fresh()
+        sources["fresh_both"] = both(photos.frozen, sources["fresh"])
     more: dict[str, dict[str, Any]] = {used: {} for used in sources}
-    if name == "judged":
+    if is_judged:
         halves = teacher.halves_
         judges = []
         for known, P in zip(halves.known, halves.probabilities, strict=True):
@@ -272,7 +305,7 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     names = [f"{code:03d}" if code >= 0 else "" for code in codes]
     fitted = {used: photos.classifier(X, names, **more[used]) for used, X in sources.items()}
     row |= {used: accuracy(clf.label_distributions_) for used, clf in fitted.items()}
-    if name == "judged":
+    if is_judged:
         fitted["frozen"] = teacher
         right = {used: hits(clf) for used, clf in fitted.items()}
         used = max(("both", "adapted", "frozen"), key=lambda key: right[key])
@@ -292,6 +325,7 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
 def work(tasks: Any, results: Any, options: Any) -> None:
     """A process: measure until nothing is left or the time is up."""
     torch.set_num_threads(max(1, 2 // options.jobs) if options.device == "cpu" else 2)
+    torch.backends.cudnn.benchmark = options.search
     photos = None
     while time.time() < options.until:
         try:
@@ -344,8 +378,6 @@ def run(options: argparse.Namespace) -> None:
     for process in processes:
         process.join(timeout=5)
         process.kill()
-    for path in Path(tempfile.gettempdir()).glob(f"maps-*-{os.getpid()}.*"):
-        path.unlink()
 
 
 def summary(path: Path, against: str) -> None:
@@ -380,7 +412,7 @@ def main() -> None:
     running = commands.add_parser("run")
     running.add_argument("folder", type=Path, help="folder of the packed photos")
     running.add_argument(
-        "tasks", nargs="+", help="photos:labels:blocks:recipes:splits, such as flowers17:8:5:judged:0-9"
+        "tasks", nargs="+", help="photos:labels:blocks:recipes:splits, such as flowers17:8:5:judged-base:0-9"
     )
     running.add_argument("--csv", type=Path, required=True)
     running.add_argument("--extractor", default="lite0")
@@ -398,6 +430,12 @@ def main() -> None:
     running.add_argument("--batch", type=int, default=16)
     running.add_argument("--ratio", type=int, default=2)
     running.add_argument("--seed", type=int, default=0)
+    running.add_argument(
+        "--search", action="store_true", help="let cuDNN search for the fastest convolutions"
+    )
+    running.add_argument(
+        "--fresh", action="store_true", help="also with statistics taken anew after training"
+    )
     running.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     showing = commands.add_parser("summary")
     showing.add_argument("csv", type=Path)

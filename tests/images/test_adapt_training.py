@@ -5,8 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
+from grande_gnn.images import adapt_training
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
+from grande_gnn.images.contrast import contrast_loss
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.view_source import LiveViews
 
@@ -94,6 +97,8 @@ def test_it_goes_on_from_its_state(start):
         {"align": "uniform"},
         {"mean_teacher": False},
         {"smoothing": 0.0},
+        {"contrast_with": "weak"},
+        {"frozen_norms": True},
     ],
 )
 def test_every_piece_can_be_switched(start, changed):
@@ -116,3 +121,55 @@ def test_without_unlabelled_images_the_labelled_ones_serve(start):
     codes = torch.arange(36) % 2
     full = AdaptTraining(run.network.backbone, run.views, codes, FAST, n_classes=2, n_features=8)
     assert torch.equal(full.unlabelled, full.labelled)
+
+
+def norms(module):
+    return [m for m in module.modules() if isinstance(m, nn.BatchNorm2d)]
+
+
+def test_frozen_norms_keep_their_statistics_and_learn_their_scale(start):
+    for frozen in (True, False):
+        run = start(replace(FAST, frozen_norms=frozen))
+        before = [(norm.running_mean.clone(), norm.weight.detach().clone()) for norm in norms(run.network)]
+        run.step()
+        after = [(norm.running_mean, norm.weight) for norm in norms(run.network)]
+        assert before
+        for (mean, weight), (new_mean, new_weight) in zip(before, after, strict=True):
+            assert torch.equal(mean, new_mean) == frozen
+            assert not torch.equal(weight, new_weight)
+
+
+def test_statistics_that_are_taken_anew_are_those_of_all_images(start):
+    run = start()
+    run.step()
+    first = norms(run.average)[0]
+    seen = []
+    run.take_statistics(chunk=9)  # 36 images: equal parts, so that the mean of means is the mean
+    hook = first.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
+    run.average(run.views.center(torch.arange(36)))
+    hook.remove()
+    torch.testing.assert_close(first.running_mean, seen[0].mean((0, 2, 3)))
+    assert not first.training
+
+
+def test_statistics_are_taken_anew_after_the_last_step_only(start):
+    run = start(replace(FAST, steps=2, fresh_statistics=True))
+    counts = []
+    run.take_statistics = lambda: counts.append(run.number)
+    run.step()
+    run.step()
+    assert counts == [2]
+
+
+def test_the_contrast_with_the_weak_view_needs_one_strong_view_less(start, monkeypatch):
+    similar = []
+    monkeypatch.setattr(
+        adapt_training, "contrast_loss", lambda S, *rest: similar.append(S) or contrast_loss(S, *rest)
+    )
+    for kind, n in (("strong", 2), ("weak", 1)):
+        run = start(replace(FAST, contrast_with=kind))
+        seen, strong = [], run.views.strong
+        run.views.strong = lambda *given, seen=seen, strong=strong: (seen.append(1), strong(*given))[1]
+        assert run.step()[2] > 0
+        assert len(seen) == n
+        assert similar[-1].diagonal().min() < 0.9 / FAST.temperature  # no view is compared with itself

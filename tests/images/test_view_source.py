@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from grande_gnn.images import view_source
 from grande_gnn.images.preprocess import Preprocess
 from grande_gnn.images.view_source import MAPS, CachedViews, LiveViews, TrunkViews, views_that_fit
 
@@ -33,7 +34,8 @@ def test_live_views_have_the_size_of_the_training_and_are_new_each_time():
         assert not torch.equal(one, other)
 
 
-def test_kept_views_are_those_the_trunk_made():
+def test_kept_views_are_those_the_trunk_made(monkeypatch):
+    monkeypatch.setattr(view_source, "has_bfloat16", lambda device: False)
     views, trunk = live(), nn.Conv2d(3, 4, 3)
     cached = CachedViews(views, 5, trunk, 2, generator(1))
     g = generator(1)
@@ -49,6 +51,17 @@ def test_kept_views_are_those_the_trunk_made():
         found = {next(v for v in range(2) if torch.allclose(s, kept[v][3])) for s in seen}
         assert found == {0, 1}
     assert cached.weak(rows, generator()).requires_grad is False
+
+
+def test_random_views_are_rough_where_that_is_faster_and_the_center_is_exact(monkeypatch):
+    conv = nn.Conv2d(3, 4, 3)
+    made = {}
+    for rough in (False, True):
+        monkeypatch.setattr(view_source, "has_bfloat16", lambda device, rough=rough: rough)
+        made[rough] = CachedViews(live(), 5, conv, 1, generator(1)).maps
+    assert torch.equal(made[True][0], made[False][0])
+    assert not torch.equal(made[True][1:], made[False][1:])
+    torch.testing.assert_close(made[True], made[False], atol=0.05, rtol=0.02)
 
 
 def test_progress_ends_at_the_number_of_views():

@@ -100,6 +100,15 @@ def test_a_second_run_finds_the_weights(run, photos, monkeypatch):
     np.testing.assert_array_equal(run.result.confidence, again.confidence)
 
 
+def test_a_second_run_of_the_last_blocks_judges_as_the_first(photos, monkeypatch):
+    last = replace(ON, adapt=AdaptOptions("last", replace(RECIPE, steps=4), n_views=2, device="cpu"))
+    one = label_images(photos, options=last)
+    monkeypatch.setattr(adapting, "adapt_network", None)
+    other = label_images(photos, options=last)
+    assert one.settings["adapt"] == other.settings["adapt"]
+    np.testing.assert_array_equal(one.confidence, other.confidence)
+
+
 def test_labels_are_judged_by_networks_that_did_not_see_them(run):
     everything, one, other = (labels >= 0 for labels in run.adapted_with)
     assert (everything == (one | other)).all()

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.adapted_weights import AdaptedWeights
-from grande_gnn.images.networks import Extractor, load_trainable
+from grande_gnn.images.networks import Extractor, load_extractor, load_trainable
 from grande_gnn.images.soft_head import fit_head
 from grande_gnn.images.squares import read_squares
 from grande_gnn.images.training_state import TrainingState
@@ -43,6 +43,8 @@ __all__ = [
     "adapt_network",
     "kept_views",
     "predicted_gib",
+    "prepare_views",
+    "view_features",
     "with_labels",
 ]
 
@@ -164,7 +166,8 @@ def predicted_gib(recipe: Recipe, size: int) -> float:
     >>> round(predicted_gib(Recipe(), 224), 1)
     9.6
     """
-    views = recipe.batch * (1 + recipe.ratio * (2 if recipe.contrast else 1))
+    n_strong = 2 if recipe.contrast and recipe.contrast_with == "strong" else 1
+    views = recipe.batch * (1 + recipe.ratio * n_strong)
     return FIXED_GIB + PIXEL_GIB * views * size**2
 
 
@@ -181,6 +184,16 @@ def _read(paths: Sequence[Path], extractor: Extractor, tell: Progress) -> Tensor
     return read_squares(paths, extractor.preprocess, lambda done, total: tell("read", done, total))
 
 
+def view_features(
+    extractor: Extractor, views: ViewSource, n: int, options: AdaptOptions
+) -> NDArray[np.float32]:
+    """The features of all ``n`` images by an adapted extractor, from the views that :func:`prepare_views` made."""
+    device = resolve_device(options.device)
+    on_device = extractor.to(device)
+    network = on_device.network if options.form == "full" else _split(on_device, options)[1]
+    return _features(network, views, n, device)
+
+
 @torch.no_grad()
 def _features(
     backbone: nn.Module, views: ViewSource, n: int, device: torch.device, chunk: int = 64
@@ -195,8 +208,13 @@ def prepare_views(
     extractor: str,
     options: AdaptOptions | None = None,
     progress: Progress | None = None,
+    *,
+    only_center: bool = False,
 ) -> ViewSource:
-    """Where a training takes its inputs from; parameters are those of :func:`adapt_network`."""
+    """Where a training takes its inputs from; parameters are those of :func:`adapt_network`.
+
+    With ``only_center`` the form ``"last"`` makes no random views: enough for :func:`view_features`.
+    """
     options, tell = (options or AdaptOptions()).filled(), progress or _silent
     device = resolve_device(options.device)
     loaded = load_trainable(extractor, options.weights)
@@ -206,11 +224,11 @@ def prepare_views(
         gib = predicted_gib(options.chosen, live.size)
         logger.info("adapting takes about %.1f GiB of GPU memory with lite0", gib)
         return live
-    trunk, _ = _split(loaded.to(device), options)
+    trunk, _ = _split(load_extractor(extractor, options.weights).to(device), options)  # a faster form of it
     wanted = options.n_views or 0
     return kept_views(
-        live, trunk.eval(), len(squares), wanted, options.seed, lambda *done: tell("views", *done)
-    )
+        live, trunk.eval(), len(squares), wanted, options.seed, lambda *done: tell("views", *done), only_center=only_center
+    )  # fmt: skip
 
 
 def _split(extractor: Extractor, options: AdaptOptions) -> tuple[nn.Module, nn.Module]:
@@ -230,6 +248,8 @@ def kept_views(
     wanted: int,
     seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
+    *,
+    only_center: bool = False,
 ) -> CachedViews | TrunkViews:
     """Maps of ``wanted`` views of each kind; of fewer where memory is short, or of new views at every step."""
     with torch.no_grad():
@@ -240,7 +260,7 @@ def kept_views(
     if not n_views:
         return TrunkViews(live, trunk)
     generator = torch.Generator(live.device).manual_seed(seed)
-    return CachedViews(live, n, trunk, n_views, generator, progress)
+    return CachedViews(live, n, trunk, 0 if only_center else n_views, generator, progress)
 
 
 def _train(training: AdaptTraining, state: TrainingState, tell: Progress) -> None:

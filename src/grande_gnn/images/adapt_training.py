@@ -57,11 +57,19 @@ class Recipe:
     """The share of similar images in a pseudo-label."""
     contrast: float = 1.0
     """Weight of the contrast between the two graphs."""
+    contrast_with: str = "strong"
+    """What the contrast compares a strong view with: another ``"strong"`` view, or the ``"weak"`` view as the network that
+    gives the pseudo-labels sees it, which saves a third of a step."""
     contrast_threshold: float = 0.8
     """Pairs of images with less probability of one class are not neighbors in the pseudo-label graph."""
     mean_teacher: bool = True
     """Whether pseudo-labels come from the averaged weights, with the statistics of all images, not from the present weights
     with those of the batch. On the one fold where it was tried it was several points better (``docs/adapt.md``)."""
+    frozen_norms: bool = False
+    """Whether batch normalizations keep the statistics that they came with, so that no image's features depend on the others
+    in its batch."""
+    fresh_statistics: bool = False
+    """Whether batch normalizations of the average take their statistics anew, from the centers of all images, at the end."""
 
 
 class _WithHeads(nn.Module):
@@ -110,7 +118,7 @@ class AdaptTraining:
             with torch.no_grad():
                 network.classify.weight.copy_(head[0])
                 network.classify.bias.copy_(head[1])
-        self.network = network.train().requires_grad_(True).to(device)
+        self.network = network.train(not recipe.frozen_norms).requires_grad_(True).to(device)
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
         self._averaged = self._pairs()
@@ -149,7 +157,7 @@ class AdaptTraining:
         known = self.codes[rows]
         weak = self.views.weak(free, self.generator)
         inputs = [self.views.weak(rows, self.generator), self.views.strong(free, self.generator)]
-        if recipe.contrast:
+        if recipe.contrast and recipe.contrast_with == "strong":
             inputs.append(self.views.strong(free, self.generator))
         teacher = self.average if recipe.mean_teacher else self.network
         with torch.autocast("cuda", torch.bfloat16, enabled=rows.is_cuda):
@@ -169,7 +177,8 @@ class AdaptTraining:
         loss_u = -(log_softmax(logits_s, 1) * target).sum(1).mul(weight).mean()
         loss_c = torch.zeros_like(loss_x)
         if recipe.contrast:
-            loss_c = contrast_loss(z[0] @ z[1].T / recipe.temperature, target, recipe.contrast_threshold)
+            other = z[1] if recipe.contrast_with == "strong" else z_w.float()
+            loss_c = contrast_loss(z[0] @ other.T / recipe.temperature, target, recipe.contrast_threshold)
         self._descend(loss_x + loss_u + recipe.contrast * loss_c)
         return torch.stack([loss_x, loss_u, loss_c, weight.mean()]).detach()
 
@@ -185,11 +194,26 @@ class AdaptTraining:
         )  # a young average forgets faster
         self._average_in(memory)
         self.number += 1
+        if self.number == self.recipe.steps and self.recipe.fresh_statistics:
+            self.take_statistics()
 
     @torch.no_grad()
     def _average_in(self, memory: float) -> None:
         old, new = self._averaged
         torch._foreach_lerp_(old, new, 1 - memory)
+
+    @torch.no_grad()
+    def take_statistics(self, chunk: int = 128) -> None:
+        """The mean and variance of each batch normalization of the average, over the centers of all images."""
+        norms = [m for m in self.average.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.train().momentum = None  # the plain mean over all batches
+        rows = torch.randperm(len(self.codes), generator=self.generator, device=self.codes.device)
+        for part in rows.split(chunk):
+            if len(part) > 1:
+                self.average(self.views.center(part))
+        self.average.eval()
 
     def _pairs(self) -> tuple[list[Tensor], list[Tensor]]:
         """The numbers of the average and of the network, in the same order; both keep their places in memory."""

@@ -12,7 +12,7 @@ by side. The one with the most right predictions is given.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from grande_gnn.images import (
     join_extractions,
     load_extractor,
 )
-from grande_gnn.images.adapt import AdaptOptions, adapt_network, prepare_views
+from grande_gnn.images.adapt import AdaptOptions, adapt_network, prepare_views, view_features
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.squares import read_squares, square_features
@@ -160,17 +160,24 @@ class _Work:
         adapted.save(path)
         return path
 
-    def fit(self, used: str, extraction: Extraction, weights: tuple[Path, Path]) -> GrandeClassifier:
+    def fit(
+        self, used: str, extraction: Extraction, judges: Sequence[NDArray[np.float32]]
+    ) -> GrandeClassifier:
         """GRaNDe on the features that answer, judged by those of the networks that were adapted with halves."""
-        parts = []
-        for path in weights:
-            own = square_features(load_extractor(self.name, path), self.squares, self.device)
-            if used == BOTH:
-                own = np.concatenate([unit_rows(self.frozen), unit_rows(own)], axis=1)
-            parts.append(own)
-        judging = HalfFeatures(self.halves.known, (parts[0], parts[1]))
+        if used == BOTH:
+            judges = [np.concatenate([unit_rows(self.frozen), unit_rows(own)], axis=1) for own in judges]
+        judging = HalfFeatures(self.halves.known, (judges[0], judges[1]))
         labels = self.extraction.images.labels
         return self.options.classifier().fit(extraction.features(), labels, halves=judging)
+
+    def features(self, path: Path) -> NDArray[np.float32]:
+        """Features of all images by the network with these weights, from what is in memory."""
+        network = load_extractor(self.name, path)
+        if self.how.form == "full":
+            return square_features(network, self.squares, self.device)
+        if "views" not in self.__dict__:  # an earlier run left the weights, and no random views are needed
+            self.views = prepare_views(self.squares, self.name, self.how, only_center=True)
+        return view_features(network, self.views, len(self.codes), self.how)
 
 
 def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) -> Adapted:
@@ -181,7 +188,8 @@ def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) ->
         workers=options.workers,
     )  # fmt: skip
     sources = {ADAPTED: adapted, BOTH: join_extractions([work.extraction, adapted])}
-    fitted = {used: work.fit(used, source, weights[1:]) for used, source in sources.items()}
+    judges = [work.features(path) for path in weights[1:]]
+    fitted = {used: work.fit(used, source, judges) for used, source in sources.items()}
     hits = {FROZEN: _hits(work.halves)}
     for used, clf in fitted.items():
         halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(work.codes)

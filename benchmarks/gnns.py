@@ -4,9 +4,12 @@
     python benchmarks/gnns.py --csv benchmarks/results/gnns.csv --table
 
 Ten folds in file order, reciprocal graph of 40 neighbors, σ = 0.2, 256 hidden units, the paper's learning rate: one seed
-is one repetition of the paper. Rows that the CSV already has are skipped. ``heat`` and ``ppr`` are those of
-``propagations.py``. ``--table`` prints means and paired intervals over folds from the rows.
+is one repetition of the paper. Rows that the CSV already has are skipped. ``heat`` is that of
+``propagations.py``. ``--table`` prints means and paired intervals over folds from the rows, and how each
+model with GRaNDe compares with APPNP with GRaNDe.
 """
+
+from __future__ import annotations
 
 import argparse
 import multiprocessing
@@ -14,8 +17,13 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common import append_rows, read_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MODELS = ("appnp", "sgc", "gcn", "gprgnn", "gat", "sage", "heat", "ppr")
 DEGREES = ("centrality", "grande")
@@ -94,33 +102,43 @@ def run(
 
 
 def print_table(rows: list[dict[str, str]]) -> None:
-    """A table in Markdown: means over seeds and folds, ± between seeds, and the difference paired by fold."""
+    """A table in Markdown: means over seeds and folds, ± between seeds, and differences paired by fold."""
     import numpy as np
 
     from grande_gnn.experiments.statistics import paired_interval, std_between_repetitions
 
     print(
-        "| features | model | degree centrality | GRaNDe | paired difference, 95 % | seconds per training |"
+        "| features | model | degree centrality | GRaNDe | paired difference, 95 % | minus APPNP | seconds per training |"
     )
-    print("|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|")
     for dataset, model in dict.fromkeys((row["dataset"], row["model"]) for row in rows):
-        tables, seconds = [], []
-        for degree in DEGREES:
-            found = [r for r in rows if (r["dataset"], r["model"], r["degree"]) == (dataset, model, degree)]
-            seeds = sorted({int(r["seed"]) for r in found})
-            cells = {(int(r["seed"]), int(r["fold"])): float(r["accuracy"]) for r in found}
-            tables.append({seed: [cells[seed, fold] for fold in range(FOLDS)] for seed in seeds})
-            seconds += [float(r["seconds"]) / FOLDS for r in found]
-        both = sorted(tables[0].keys() & tables[1].keys())
-        if not both:
+        both = pair_of(rows, (dataset, model, DEGREES[0]), (dataset, model, DEGREES[1]))
+        if both is None:
             continue
-        plain, ours = (np.array([table[seed] for seed in both]) for table in tables)
-        shown = [f"{t.mean():.2f} ± {std_between_repetitions(t):.2f}" for t in (plain, ours)]
-        mean, low, high = paired_interval(ours, plain)
-        print(
-            f"| {dataset} | {model} | {shown[0]} | {shown[1]} | {mean:+.2f} [{low:+.2f}, {high:+.2f}] | "
-            f"{np.median(seconds):.2f} |"
-        )
+        own = [r for r in rows if (r["dataset"], r["model"]) == (dataset, model)]
+        seconds = np.median([float(r["seconds"]) / FOLDS for r in own])
+        shown = [f"{t.mean():.2f} ± {std_between_repetitions(t):.2f}" for t in both]
+        reference = pair_of(rows, (dataset, MODELS[0], DEGREES[1]), (dataset, model, DEGREES[1]))
+        differences = [
+            "{:+.2f} [{:+.2f}, {:+.2f}]".format(*paired_interval(pair[1], pair[0])) if pair else "–"
+            for pair in (both, None if model == MODELS[0] else reference)
+        ]
+        print(f"| {dataset} | {model} | {' | '.join([*shown, *differences])} | {seconds:.2f} |")
+
+
+def pair_of(
+    rows: list[dict[str, str]], *keys: tuple[str, str, str]
+) -> tuple[NDArray[np.float64], ...] | None:
+    """The accuracies of two models or degrees, seeds × folds, of the seeds that both have."""
+    import numpy as np
+
+    tables: list[dict[int, list[float]]] = []
+    for key in keys:
+        found = [r for r in rows if (r["dataset"], r["model"], r["degree"]) == key]
+        cells = {(int(r["seed"]), int(r["fold"])): float(r["accuracy"]) for r in found}
+        tables.append({seed: [cells[seed, fold] for fold in range(FOLDS)] for seed, _ in cells})
+    both = sorted(tables[0].keys() & tables[1].keys())
+    return tuple(np.array([table[seed] for seed in both]) for table in tables) if both else None
 
 
 if __name__ == "__main__":

@@ -392,7 +392,7 @@ def test_context_must_have_the_same_features(blobs, few):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "gin"}, "model must be one of appnp, sgc, gcn, gprgnn, gat, sage; got 'gin'"),
+        ({"model": "gin"}, "model must be one of appnp, sgc, gcn, gprgnn, ppr, gat, sage; got 'gin'"),
         ({"degree": "pagerank"}, "degree must be one of grande, centrality; got 'pagerank'"),
         ({"sigma": 0}, "sigma must be a positive number.*; got 0"),
         ({"sigma": -1.0}, "sigma must be a positive number.*; got -1.0"),

@@ -22,7 +22,7 @@ def test_the_authors_two_models():
 
 
 def test_every_model_has_a_name_a_title_and_a_line_for_help():
-    assert list(MODELS) == ["appnp", "sgc", "gcn", "gprgnn", "gat", "sage"]
+    assert list(MODELS) == ["appnp", "sgc", "gcn", "gprgnn", "ppr", "gat", "sage"]
     for name, model in MODELS.items():
         assert model.name == name
         assert model.title.lower().replace("-", "").replace("graph", "") == name

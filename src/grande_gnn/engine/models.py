@@ -154,6 +154,12 @@ MODELS: dict[str, Model] = {
             "GPR-GNN",
             "two layers, then 10 hops with learned weights",
         ),
+        PlainModel(
+            "ppr",
+            InPackage("exact_ppr", "ExactPPR"),
+            "PPR",
+            "two layers, then personalized PageRank to convergence",
+        ),
         PlainModel("gat", InPackage("gat", "GAT"), "GAT", "two layers of attention to the neighbors"),
         PlainModel(
             "sage",

@@ -1,6 +1,7 @@
 """``grande evaluate``: the numbers of evaluate(), as sentences or as one JSON object per line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -181,6 +182,26 @@ def test_a_split_is_used_with_the_published_settings(grande, split_graph):
     sentence = grande(*call).stdout
     assert sentence.startswith("GCN with GRaNDe σ=0.2 on the test nodes: ")
     assert "95 % over 2 seeds" in sentence
+
+
+def test_a_known_graph_is_compared_with_what_was_published(
+    grande, refused, split_graph, monkeypatch, tmp_path
+):
+    from grande_gnn.experiments import citation_graphs
+
+    made = citation_graphs.CitationGraph("cora", "Cora", 40, 8, 2, (10, 10, 10))
+    monkeypatch.setattr(citation_graphs, "CITATION_GRAPHS", {"cora": made})
+    path = split_graph.rename(tmp_path / "cora.npz")
+    call = ["evaluate", path, "--split", "public", "--model", "gcn", "--repeats", 1, "--device", "cpu"]
+    said = grande(*call)
+    assert "on the test nodes of Cora" in said.stdout
+    assert "Published with degree centrality: 81.5 % (Kipf and Welling" in said.stdout
+    assert rows(grande(*call, "--json"))[0]["published"] == 81.5
+    monkeypatch.setattr(citation_graphs, "CITATION_GRAPHS", {"cora": replace(made, nodes=41)})
+    other = grande(*call)
+    assert "note: cora: 40 nodes" in other.stderr
+    assert "Published" not in other.stdout
+    assert "Cora comes from" in refused("evaluate", "cora", "--split", "public")
 
 
 def test_a_file_without_a_split_is_refused(refused, features):

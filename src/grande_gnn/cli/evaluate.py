@@ -93,22 +93,28 @@ def _evaluate_split(
     own = ("hidden", "lr")  # otherwise the published ones
     given = {name: context.params[name] for name in own if context.get_parameter_source(name) != _DEFAULT}
     data = load_split_graph(file)
+    if data.note:
+        click.echo(f"note: {data.note}", err=True)
     with StageBars() as bars, reporting_to(bars):
         scores = evaluate_split(
             data, model, degree, sigma, seeds=seeds, random_state=seed, device=device, **given
         )
     mean, low, high = scores.interval
+    published = data.published(scores.model)
     row = without_nan({
         "graph": data.name, "model": scores.model, "degree": scores.degree, "sigma": scores.sigma, "seeds": seeds,
         "accuracy_mean": mean, "interval_low": low, "interval_high": high,
-        "validation_mean": float(scores.validation.mean()),
+        "validation_mean": float(scores.validation.mean()), "published": published and published[0],
     })  # fmt: skip
     if as_json:
         click.echo(json.dumps(row))
         return
     name = as_degree(scores.degree).title + ("" if scores.sigma is None else f" σ={scores.sigma:g}")
     interval = "" if seeds == 1 else f"   (95 % over {seeds} seeds {low:.2f} to {high:.2f})"
-    click.echo(f"{as_model(scores.model).title} with {name} on the test nodes: {mean:.2f} %{interval}")
+    where = "the test nodes" if data.citation is None else f"the test nodes of {data.citation.title}"
+    click.echo(f"{as_model(scores.model).title} with {name} on {where}: {mean:.2f} %{interval}")
+    if published:
+        click.echo(f"Published with degree centrality: {published[0]:.1f} % ({published[1]})")
 
 
 def _sentence(row: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from grande_gnn.engine import Degree, Replica, Settings, as_degree, as_model, train
 from grande_gnn.errors import FileFormatError
+from grande_gnn.experiments.citation_graphs import CitationGraph, identify_graph, origin_of
 from grande_gnn.experiments.statistics import Interval, interval_over_folds, paired_interval
 from grande_gnn.graph import Graph
 from grande_gnn.internal.files import naming
@@ -96,6 +97,17 @@ class SplitGraph:
     labels: NDArray[np.int64]
     graph: Graph
     split: NDArray[np.int64]
+    citation: CitationGraph | None = None
+    """Which of the known citation graphs it is; None for a custom one."""
+    note: str | None = None
+    """What a reader of the results must know about this edition."""
+
+    def published(self, model: str) -> tuple[float, str] | None:
+        """The published accuracy of a model with degree centrality on this graph, and its source."""
+        found = PUBLISHED.get(model)
+        if found is None or self.citation is None:
+            return None
+        return found.accuracy[self.citation.name], found.source
 
     @property
     def known(self) -> NDArray[np.int64]:
@@ -115,6 +127,12 @@ class SplitGraph:
 
 def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
     """Read a graph with a split; rows of features are divided by their sum, as all published results do."""
+    name = os.path.basename(path).removesuffix(".npz")
+    if not os.path.exists(path):
+        raise FileFormatError(
+            f"a graph with a split is an .npz file with sparse features, labels, edges and a split{origin_of(name)}; got "
+            f"{os.fspath(path)}, which does not exist"
+        )
     arrays = read_npz(path, "graph with a split", WANTED)
     with naming(path):
         try:
@@ -139,9 +157,11 @@ def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
                     f"{path} must have labelled {what} nodes ('split' equal to {part}); got none"
                 )
         features = check_sparse(matrix)
+        train, validation, test = (int(np.sum(split == part)) for part in (TRAIN, VALIDATION, TEST))
+        citation, note = identify_graph(name, shape, int(labels.max()) + 1, (train, validation, test))
     sums = features.sum(axis=1).A1
     features = sp.diags_array(1 / np.where(sums > 0, sums, np.float32(1))).astype(np.float32) @ features
-    return SplitGraph(os.path.basename(path).removesuffix(".npz"), features, labels, graph, split)
+    return SplitGraph(name, features, labels, graph, split, citation, note)
 
 
 @dataclass(frozen=True, eq=False)

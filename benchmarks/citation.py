@@ -160,7 +160,7 @@ def print_table(rows: list[dict[str, str]]) -> None:
         ]
         difference = paired_interval(ours, plain)
         print(
-            f"| {graph} | {model} | {PUBLISHED[model].accuracy[graph]} | {shown[0]} | {shown[1]} | {sigma} "
+            f"| {graph} | {model} | {PUBLISHED[model].accuracy.get(graph, '–')} | {shown[0]} | {shown[1]} | {sigma} "
             f"| {difference[0]:+.2f} [{difference[1]:+.2f}, {difference[2]:+.2f}] | {len(seeds)} |"
         )  # fmt: skip
 

@@ -460,6 +460,7 @@ def test_a_features_file_with_edges_of_its_own(grande, refused, samples, tmp_pat
     for out, options in (("1", [edges]), ("2", [weighted, "--ignore-weights"])):
         result = grande("label", samples, "-o", tmp_path / out, *fixed, "--graph-file", *options)
         assert result.exit_code == 0, result.output
+        assert f"samples labelled in 2 classes with the graph in {options[0].name}." in result.output
         with (tmp_path / out / "predictions.csv").open(newline="") as file:
             tables.append(list(csv.DictReader(file)))
     assert tables[0] == tables[1]

@@ -54,7 +54,7 @@ def test_files_must_fit_the_images(tmp_path):
     assert lists.ready_graph(3).shape == (3, 2)
     assert LabelOptions().ready_graph(3) is None
     with pytest.raises(
-        InvalidInputError, match=r"one node per image that has features: 4 images; got 3 nodes"
+        InvalidInputError, match=r"one node per sample that has features: 4 samples; got 3 nodes"
     ):
         graph.ready_graph(4)
     with pytest.raises(InvalidInputError, match=r"one ranked list per image .*: 4 images; got 3 lists"):

@@ -133,6 +133,7 @@ def test_the_summary_has_the_estimate_or_the_reason_why_there_is_none():
     ("other", "things"),
     [
         ({}, "samples"),
+        ({"settings": {"extractor": None}}, "samples"),
         ({"texts": ["a", "b", "c", "d"], "settings": {"extractor": "tfidf"}}, "texts"),
         ({"settings": {"extractor": "lite0"}}, "images"),
         ({"root": Path("photos")}, "images"),

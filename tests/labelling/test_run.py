@@ -157,7 +157,7 @@ def test_a_graph_or_lists_from_a_file_replace_the_search(groups, tmp_path, sourc
         X[:60], given[:60], options=LabelOptions(graph="knn", **options), graph=ranked_lists(X[:60], 8)
     )
     assert other.classifier.graph_.n_nodes == 60
-    with pytest.raises(InvalidInputError, match=r"per image that has features: 60 images; got 90"):
+    with pytest.raises(InvalidInputError, match=r"per sample that has features: 60 samples; got 90"):
         label_features(X[:60], given[:60], options=ready)
 
 

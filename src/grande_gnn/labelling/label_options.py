@@ -186,5 +186,5 @@ DEFAULT = LabelOptions()
 def _check_size(path: Place, what: str, plural: str, got: int, n_images: int) -> None:
     if got != n_images:
         raise InvalidInputError(
-            f"{path} must have {what} per image that has features: {n_images} images; got {got} {plural}"
+            f"{path} must have {what} per sample that has features: {n_images} samples; got {got} {plural}"
         )

@@ -144,7 +144,7 @@ class Labelling:
         """What the samples are called: texts, images, or samples where only features are known."""
         if self.texts is not None:
             return "texts"
-        has_images = self.root is not None or self.thumbnails is not None or "extractor" in self.settings
+        has_images = self.root is not None or self.thumbnails is not None or self.settings.get("extractor")
         return "images" if has_images else "samples"
 
     def said(self, sentence: str) -> str:
@@ -165,9 +165,9 @@ class Labelling:
         """The outcome in a few sentences, one per line."""
         new, clf = sum(not label for label in self.given), self.classifier
         n_classes = len(set(self.labels) if clf is None else clf.classes_)
-        lines = [
-            f"{new} {self.things} labelled in {n_classes} classes{'' if clf is None else f' with {clf.committee_}'}."
-        ]
+        given = self.settings.get("graph_file")
+        how = "" if clf is None else f" with {f'the graph in {given}' if given else clf.committee_}"
+        lines = [f"{new} {self.things} labelled in {n_classes} classes{how}."]
         if self.accuracy is not None:
             e = self.accuracy
             lines.append(

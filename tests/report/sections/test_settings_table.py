@@ -25,3 +25,17 @@ def test_the_members_of_a_committee_are_one_line(section, make_labelling):
     ]
     text = section("settings", make_labelling(settings={"members": members})).text
     assert text == "Settings members knn 20 (0.75), logistic regression (0.25)"
+
+
+def test_with_a_given_graph_no_other_is_named(section, make_labelling):
+    settings = {
+        "graph": "reciprocal",
+        "n_neighbors": 40,
+        "members": [],
+        "sigma": 0.2,
+        "graph_file": "edges.csv",
+    }
+    assert (
+        section("settings", make_labelling(settings=settings)).text
+        == "Settings sigma 0.2 graph_file edges.csv"
+    )

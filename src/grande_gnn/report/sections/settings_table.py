@@ -15,9 +15,13 @@ __all__ = ["SETTINGS_TABLE"]
 _HIDDEN = ("weights", "temperature", "offset")
 """Settings that only a later run needs; they are in ``settings.json``."""
 
+_OF_BUILT_GRAPHS = ("graph", "n_neighbors", "members")
+
 
 def _render(labelling: Labelling, page: Page) -> Markup:
     shown = {name: value for name, value in labelling.settings.items() if name not in _HIDDEN}
+    if shown.get("graph_file"):  # it replaces the graph that would have been built
+        shown = {name: value for name, value in shown.items() if name not in _OF_BUILT_GRAPHS}
     if "members" in shown:
         shown["members"] = _spelled(shown["members"])
     return page.render("settings_table", settings=shown)

@@ -335,7 +335,7 @@ def test_files_of_graphs_that_do_not_fit_are_refused_in_one_sentence(photos, run
     for option, file in (("--lists-file", lists), ("--graph-file", graph)):
         said = run(photos, "-o", tmp_path / "out", *FAST, option, file, code=1)
         assert f"{file} must have one" in said
-        assert "36 images; got 35" in said
+        assert "36 samples; got 35" in said
     said = run(photos, "-o", tmp_path / "out", *FAST, "--lists-file", lists, "--graph-file", graph, code=1)
     assert said == (
         "Error: a graph file leaves nothing for a file of ranked lists to do: give one of the two; "
@@ -407,7 +407,7 @@ def test_a_features_file_is_labelled(grande, samples, tmp_path):
     fixed = ["--model", "sgc", "--graph", "knn", "--neighbors", 8, "--normalize", "none", "--sigma", 0.2]
     result = grande("label", samples, "-o", tmp_path / "out", *fixed, "--device", "cpu")
     assert result.exit_code == 0, result.output
-    assert "34 images labelled in 2 classes" in result.stdout
+    assert "34 samples labelled in 2 classes" in result.stdout
     with (tmp_path / "out" / "predictions.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["label"] for row in rows] == ["no", "yes"] * 20
@@ -460,7 +460,7 @@ def test_a_features_file_with_edges_of_its_own(grande, refused, samples, tmp_pat
     for out, options in (("1", [edges]), ("2", [weighted, "--ignore-weights"])):
         result = grande("label", samples, "-o", tmp_path / out, *fixed, "--graph-file", *options)
         assert result.exit_code == 0, result.output
-        assert f"samples labelled in 2 classes with the graph in {options[0].name}." in result.output
+        assert f"samples labelled in 2 classes with the graph in {options[0]}." in result.output
         with (tmp_path / out / "predictions.csv").open(newline="") as file:
             tables.append(list(csv.DictReader(file)))
     assert tables[0] == tables[1]

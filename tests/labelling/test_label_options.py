@@ -57,7 +57,7 @@ def test_files_must_fit_the_images(tmp_path):
         InvalidInputError, match=r"one node per sample that has features: 4 samples; got 3 nodes"
     ):
         graph.ready_graph(4)
-    with pytest.raises(InvalidInputError, match=r"one ranked list per image .*: 4 images; got 3 lists"):
+    with pytest.raises(InvalidInputError, match=r"one ranked list per sample .*: 4 samples; got 3 lists"):
         lists.ready_graph(4)
     with pytest.raises(FileFormatError, match="no such graph file"):
         LabelOptions(graph_file=tmp_path / "absent.npz").ready_graph(3)

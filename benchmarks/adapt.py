@@ -62,6 +62,13 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "norms": ("last", replace(BASE, frozen_norms=True)),
     "weak-norms": ("last", replace(WEAK, frozen_norms=True)),
     "weak-fresh": ("last", replace(WEAK, fresh_statistics=True)),
+    "norms-clip": ("last", replace(BASE, frozen_norms=True, clip=1.0)),
+    "weak-norms-clip": ("last", replace(WEAK, frozen_norms=True, clip=1.0)),
+    "norms-clip-lr0.01": ("last", replace(BASE, frozen_norms=True, clip=1.0, lr=0.01)),
+    "norms-clip-rate1": ("last", replace(BASE, frozen_norms=True, clip=1.0, backbone_rate=1.0)),
+    "full-norms-clip": ("full", replace(BASE, frozen_norms=True, clip=1.0)),
+    "full192": ("full192", BASE),
+    "full192-norms-clip": ("full192", replace(BASE, frozen_norms=True, clip=1.0)),
     "full": ("full", BASE),
     "full-weak": ("full", WEAK),
     "full-weak-norms": ("full", replace(WEAK, frozen_norms=True)),
@@ -82,7 +89,8 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "no-bank": ("last", replace(BASE, smoothing=0.0)),
     "no-average": ("last", replace(BASE, ema=0.0)),
 }
-"""Form and recipe by name. ``live``: the last blocks on new views at every step, instead of views computed once."""
+"""Form and recipe by name. ``live``: the last blocks on new views at every step, instead of views computed once.
+``full192``: the whole network on views of 192 pixels."""
 
 JUDGED = "judged-"
 """Before the name of a recipe: what ``grande label --adapt`` does with it."""
@@ -173,6 +181,7 @@ class Photos:
             unpack(self.file, self.loaded.preprocess.resize)[0], self.loaded.preprocess,
             self.loaded.preprocess.size, self.device,
         )  # fmt: skip
+        self.small = LiveViews(self.live.squares, self.loaded.preprocess, 192, self.device)
         self.frozen = self.features(self.loaded.network.eval(), self.live)
         self.judges: dict[tuple[int, int], GrandeClassifier] = {}
         self.view_seconds = 0.0
@@ -216,6 +225,7 @@ class Photos:
             "last": lambda: (self.tail, self.kept),
             "live": lambda: (self.tail, TrunkViews(self.live, self.trunk)),
             "full": lambda: (self.loaded.network, self.live),
+            "full192": lambda: (self.loaded.network, self.small),
         }[form]()
         soft = torch.from_numpy(P.astype(np.float32)).to(self.device)
         frozen = torch.from_numpy(self.frozen).to(self.device)

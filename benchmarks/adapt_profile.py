@@ -117,6 +117,7 @@ def main() -> None:
     parser.add_argument(
         "--compiled", action="store_true", help="time torch.compile too, which takes a minute"
     )
+    parser.add_argument("--memory", action="store_true", help="other sizes of views alone, for their memory")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
@@ -134,6 +135,13 @@ def main() -> None:
         print(row, flush=True)
         write_rows([*read_rows(options.csv), row], options.csv)
 
+    if options.memory:
+        for name in ("full", "full-weak"):
+            for size in (260, 192):
+                recipe = RECIPES[name][1]
+                step = setting.training("full", recipe, size).step
+                add(name, size, False, step, predicted_gib(recipe, size))
+        return
     kinds = ("full-weak", "weak", "full", "full-weak-norms", "base", "weak-norms")
     for search in (False, True):
         for name in kinds[: 2 if search else None]:

@@ -51,7 +51,9 @@ def label(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     form, recipe = RECIPES[options.recipe] if options.recipe else (options.form, None)
     if options.steps:
         recipe = replace(recipe or Recipe(), steps=options.steps, batch=4, ratio=2)
-    how = AdaptOptions(form, recipe, weights=options.weights, device=options.device)
+    size = 192 if form == "full192" else None
+    form = form.removesuffix("192")
+    how = AdaptOptions(form, recipe, size, weights=options.weights, device=options.device)
     chosen = LabelOptions(
         adapt=how, weights=options.weights, extractor=options.extractor, store=folder / "store",
         device=options.device, workers=options.workers,

@@ -173,3 +173,15 @@ def test_the_contrast_with_the_weak_view_needs_one_strong_view_less(start, monke
         assert run.step()[2] > 0
         assert len(seen) == n
         assert similar[-1].diagonal().min() < 0.9 / FAST.temperature  # no view is compared with itself
+
+
+def test_long_gradients_are_scaled_down_and_short_ones_are_not(start):
+    lengths = {}
+    for clip in (0.0, 0.01, 1e6):
+        run = start(replace(FAST, clip=clip))
+        run.step()
+        parts = [p.grad.norm() for p in run.network.parameters() if p.grad is not None]
+        lengths[clip] = torch.stack(parts).norm().item()
+    assert lengths[0.01] == pytest.approx(0.01, rel=1e-3)
+    assert lengths[1e6] == pytest.approx(lengths[0.0])
+    assert lengths[0.0] > 0.1

@@ -42,6 +42,8 @@ class Recipe:
     backbone_rate: float = 0.3
     """The backbone's learning rate as a share of ``lr``: at full rate it forgets what it knew."""
     weight_decay: float = 5e-4
+    clip: float = 0.0
+    """The longest gradient of a step: longer ones are scaled to it; 0: none is."""
     ema: float = 0.99
     """Memory of the average of the weights."""
     temperature: float = 0.2
@@ -188,6 +190,8 @@ class AdaptTraining:
             group["lr"] = self.recipe.lr * group["rate"] * decay
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
+        if self.recipe.clip:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         self.optimizer.step()
         memory = min(
             self.recipe.ema, (1 + self.number) / (10 + self.number)

@@ -24,6 +24,7 @@ from grande_gnn import (
     ranked_lists,
     reciprocal_knn_graph,
 )
+from grande_gnn.classifier import tuning
 from grande_gnn.degree import Grande
 from grande_gnn.engine.models import MODELS, PlainModel
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
@@ -612,3 +613,26 @@ def test_a_degree_object_keeps_its_own_sigma(blobs, few):
     assert {m.problem.degree.sigma for m in clf.committee_.members} == {0.7}
     fixed = quick(sigma=0.2, degree=Grande(0.7)).fit(X, few)
     np.testing.assert_array_equal(fixed.degree_, quick(sigma=0.7).fit(X, few).degree_)
+
+
+def test_many_samples_have_one_graph_and_still_a_member_without_one(monkeypatch):
+    """Neighbors mislead here, because the class shows in one of 30 features; a linear model finds it."""
+    monkeypatch.setattr(tuning, "FEWER_ABOVE", ((500, 1),))
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 30)).astype(np.float32)
+    X[:, 0] += 4 * y - 2
+    X[:, 1:] *= 3
+    given = np.where(np.arange(600) < 150, y, -1)
+    settings = {"model": "sgc", "epochs": 30, "device": "cpu", "random_state": 0}
+    auto = GrandeClassifier(graph="auto", n_neighbors="auto", **settings).fit(X, given)
+    assert len(auto.committee_.members) == 1
+    assert auto.committee_.graph_free is not None
+    assert str(auto.committee_).endswith("and logistic regression")
+    named = GrandeClassifier(graph="dgcg", n_neighbors="auto", **settings).fit(X, given)
+    assert named.committee_.graph_free is None
+    hits = [np.mean(clf.transduction_[150:] == y[150:]) for clf in (auto, named)]
+    assert hits[0] > hits[1] + 0.05
+    again = auto.refit(given)
+    assert again.committee_.graph_free is not None
+    np.testing.assert_array_equal(again.label_distributions_, auto.label_distributions_)

@@ -22,7 +22,7 @@ from grande_gnn.classifier.held_out import HeldOut
 from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
 from grande_gnn.classifier.member import Member
 from grande_gnn.classifier.new_samples import attach
-from grande_gnn.classifier.preparation import Choice, Preparation
+from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.tuning import members_for
 from grande_gnn.classifier.votes import SHORTER, Votes, take_votes, vote_epochs
@@ -52,10 +52,10 @@ class Committee:
 
     def __str__(self) -> str:
         first = self.members[0].choice
-        if len(self.members) == 1:
-            return str(first)
-        graphs = ", ".join(f"{m.choice.graph} {m.choice.n_neighbors}" for m in self.members)
         besides = "" if self.graph_free is None else " and logistic regression"
+        if len(self.members) == 1:
+            return f"{first}{besides}"
+        graphs = ", ".join(f"{m.choice.graph} {m.choice.n_neighbors}" for m in self.members)
         return (
             f"a committee of {len(self.members)} graphs ({graphs}){besides}, normalize={first.normalize}, "
             f"sigma={first.sigma:g}"
@@ -70,7 +70,8 @@ class Committee:
         """Compare the members on other labels."""
         problems, choices = [m.problem for m in self.members], [m.choice for m in self.members]
         advance = counting_if_heard("check", sum(vote_epochs(problem.settings) for problem in problems))
-        return take_votes(problems, codes, groups, graph_free=_several_kinds(choices), progress=advance)
+        may_join = _several_kinds(choices) or self.graph_free is not None
+        return take_votes(problems, codes, groups, graph_free=may_join, progress=advance)
 
     def described(self) -> list[dict[str, Any]]:
         """The settings, weight and temperature of each member, for a file; a member without a graph comes last."""
@@ -125,11 +126,12 @@ def train_committee(
     codes: Codes,
     groups: NDArray[np.int64] | None = None,
     of_halves: HalfProblems | None = None,
+    *,
+    graph_is_open: bool | None = None,
 ) -> tuple[Committee, Float, Halves | None]:
     """Train all candidates, weighted by held-out labels.
 
-    Returns the committee, its probabilities for every sample, and what the halves of the labels say. A member without
-    a graph may join where the kind of graph is open, so that there are several.
+    Returns the committee, its probabilities for every sample, and what the halves of the labels say.
 
     Parameters
     ----------
@@ -137,20 +139,21 @@ def train_committee(
     codes : the class code of every sample, −1 where it has no label.
     groups : copies share a number (:mod:`.copies`).
     of_halves : the problems of each half of the labels, where they differ from the candidates'.
+    graph_is_open : whether a member without a graph may join, because nobody named a kind of graph; None: if there are
+        several kinds.
     """
     cost = len(candidates) * (1 + 2 / SHORTER)
     logger.info(
         "training %d graphs costs about %.1f fits, held-out trainings included", len(candidates), cost
     )
     choices = [choice for choice, _ in candidates]
+    may_join = _several_kinds(choices) if graph_is_open is None else graph_is_open
     problems = [for_many_classes(problem) for _, problem in candidates]
     if of_halves is not None:
         pairs = [(for_many_classes(one), for_many_classes(other)) for one, other in of_halves.pairs]
         of_halves = replace(of_halves, pairs=pairs)
     advance = counting_if_heard("train", sum(p.settings.epochs + vote_epochs(p.settings) for p in problems))
-    votes = take_votes(
-        problems, codes, groups, graph_free=_several_kinds(choices), of_halves=of_halves, progress=advance
-    )
+    votes = take_votes(problems, codes, groups, graph_free=may_join, of_halves=of_halves, progress=advance)
     weights = balanced_weights(codes, trust_in_labels(votes.halves, len(codes)))
     members, parts = [], []
     for choice, problem, T, weight in zip(choices, problems, votes.temperatures, votes.weights, strict=True):
@@ -169,7 +172,8 @@ def choose(preparation: Preparation, codes: Codes, wanted: Choice) -> Selection:
     """What the open fields of ``wanted`` become: the committee is trained, and its first member's settings are given."""
     choices = members_for(wanted, len(codes), preparation.n_classes)
     preparation.expect(choices)
-    committee, _, halves = train_committee([(c, preparation.problem(c)) for c in choices], codes)
+    candidates = [(c, preparation.problem(c)) for c in choices]
+    committee, _, halves = train_committee(candidates, codes, graph_is_open=wanted.graph == AUTO)
     return Selection.of(committee, halves)
 
 

@@ -177,7 +177,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         self.neighbors_ = preparation.neighbors(self.choice_)
         candidates = [(choice, preparation.problem(choice)) for choice in choices]
         self.of_halves_ = None if halves is None else self._half_problems(halves, choices)
-        return self._train(candidates, codes, automatic=wanted.is_open)
+        return self._train(candidates, codes, automatic=wanted.is_open, graph_is_open=wanted.graph == AUTO)
 
     def _half_problems(self, halves: HalfFeatures, choices: list[Choice]) -> HalfProblems:
         settings, problems = self.settings(), []
@@ -209,15 +209,19 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         choices = self._members_for(n_classes) if is_free else list(known)
         candidates = [(choice, known.get(choice) or self._other_graph(choice, known)) for choice in choices]
         other.choice_ = choices[0]
-        return other._train(candidates, codes, automatic=automatic)
+        is_open = self._wanted(None).graph == AUTO and self._chose_members()
+        return other._train(candidates, codes, automatic=automatic, graph_is_open=is_open)
 
     def _members_for(self, n_classes: int) -> list[Choice]:
         """The members that fitting would choose for this number of classes; those at hand if it did not choose them."""
-        wanted, n_samples = self._wanted(None), len(self.features_)
-        present = [member.choice for member in self.committee_.members]
-        if members_for(wanted, n_samples, len(self.classes_)) != present:  # those of a ready graph
-            return present
-        return members_for(wanted, n_samples, n_classes)
+        if not self._chose_members():
+            return [member.choice for member in self.committee_.members]
+        return members_for(self._wanted(None), len(self.features_), n_classes)
+
+    def _chose_members(self) -> bool:
+        """Whether fitting chose the members; if not, they are those of a ready graph."""
+        chosen = members_for(self._wanted(None), len(self.features_), len(self.classes_))
+        return chosen == [member.choice for member in self.committee_.members]
 
     def _other_graph(self, choice: Choice, known: dict[Choice, LearningProblem]) -> LearningProblem:
         """The learning problem of a member with another graph; all members have one normalization."""
@@ -225,12 +229,19 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         return replace(next(iter(known.values())), graph=graph)
 
     def _train(
-        self, candidates: list[tuple[Choice, LearningProblem]], codes: NDArray[np.int64], *, automatic: bool
+        self,
+        candidates: list[tuple[Choice, LearningProblem]],
+        codes: NDArray[np.int64],
+        *,
+        automatic: bool,
+        graph_is_open: bool,
     ) -> Self:
         self.selection_: Selection | None = None
         self.halves_: Halves | None = None
         if automatic:
-            committee, p, self.halves_ = train_committee(candidates, codes, self.copies_, self.of_halves_)
+            committee, p, self.halves_ = train_committee(
+                candidates, codes, self.copies_, self.of_halves_, graph_is_open=graph_is_open
+            )
             self.selection_ = Selection.of(committee, self.halves_)
         else:
             committee, p = train_alone(*candidates[0], codes)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 __all__ = ["CLEARLY_BETTER", "ENOUGH_LABELS", "GraphFree", "is_clearly_better"]
 
@@ -49,7 +50,10 @@ class GraphFree:
         known = np.unique(codes[rows])
         coefficients, intercept = np.zeros((inputs.shape[1], n_classes)), np.zeros(n_classes)
         if len(known) > 1:
-            with warnings.catch_warnings():
+            with (
+                warnings.catch_warnings(),
+                threadpool_limits(1),
+            ):  # threads wait for each other ten times as long
                 warnings.simplefilter(
                     "ignore", ConvergenceWarning
                 )  # an answer after 300 steps is good enough

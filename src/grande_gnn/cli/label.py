@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -20,6 +21,7 @@ from grande_gnn.labelling.exports import EXPORTS
 
 if TYPE_CHECKING:
     from grande_gnn.labelling import Labelling, LabelOptions, Step
+    from grande_gnn.labelling.run import Progress
 
 PATH = click.Path(path_type=Path)
 
@@ -113,53 +115,33 @@ def command(
 
     from grande_gnn import labelling
     from grande_gnn.images import find_images, summarize
-    from grande_gnn.texts import are_texts
+    from grande_gnn.texts import are_texts, read_texts
 
     options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
     if review:
         _check_review(reuse)
-    if images.suffix.lower() == ".npz" and not images.is_dir():
-        _label_samples(images, output, template, options, review or dry_run or reuse is not None)
-        return
-    if are_texts(images):
-        _label_texts(images, output, template, options, reuse, dry_run)
-        if review and output is not None:
-            _open_page(output, options)
-        return
-    if options.text:
+    is_features = images.suffix.lower() == ".npz" and not images.is_dir()
+    is_text = not is_features and are_texts(images)
+    if is_features and (review or dry_run or reuse is not None):
+        raise click.UsageError(
+            "--dry-run, --reuse and --review need a folder of images: leave them out, and open the results with grande "
+            f"review; got {images}"
+        )
+    if options.text and not is_text:
         raise click.UsageError(
             f"--text names a column of a .csv or .jsonl file: leave it out for images; got {images}"
         )
     if dry_run:
-        click.echo(summarize(find_images(images, options.labels)))
+        found = read_texts(images, options.text, options.labels).summary() if is_text else None
+        click.echo(found or summarize(find_images(images, options.labels)))
         return
-    _label_images(images, output, template, options, reuse, review)
-
-
-def _label_images(
-    images: Path,
-    output: Path | None,
-    template: Path | None,
-    options: LabelOptions,
-    reuse: Path | None,
-    review: bool,
-) -> None:
-    """Propose images to label, or label a folder of images."""
-    from grande_gnn import labelling
-    from grande_gnn.internal.files import check_output_file
-
+    work = (_of_features if is_features else _of_texts if is_text else _of_images)(images, options, reuse)
+    if template is not None:
+        _propose(template, options, work)
+        return
+    output = _needed(output)
     with ProgressMessages() as progress:
-        if template is not None:
-            check_output_file(template, options.overwrite)
-            suggested = labelling.suggest_labels(images, options, progress)
-            labelling.write_template(template, suggested, overwrite=options.overwrite)
-            click.echo(TEMPLATE_WRITTEN.format(template))
-            return
-        output = _needed(output)
-        if reuse is not None:
-            result = labelling.reuse(reuse, images, output, options, progress)
-        else:
-            result = labelling.label_images(images, output, options, progress)
+        result = work.label(output, progress)
     report_result(result, output)
     if reuse is None:
         _tell_about_adapting(result, options)
@@ -167,67 +149,76 @@ def _label_images(
         _open_page(output, options)
 
 
+class _Work(NamedTuple):
+    """What is done with one kind of data."""
+
+    propose: Callable[[Progress], Any]
+    """The samples in the order in which they are worth labelling."""
+    write: Callable[..., None]
+    """Write what was proposed as a file to fill in."""
+    label: Callable[[Path, Progress], Labelling]
+    """Label all samples into a folder."""
+
+
+def _propose(template: Path, options: LabelOptions, work: _Work) -> None:
+    from grande_gnn.internal.files import check_output_file
+
+    check_output_file(template, options.overwrite)
+    with ProgressMessages() as progress:
+        work.write(template, work.propose(progress), overwrite=options.overwrite)
+    click.echo(TEMPLATE_WRITTEN.format(template))
+
+
+def _of_images(images: Path, options: LabelOptions, reuse: Path | None) -> _Work:
+    from grande_gnn import labelling
+
+    return _Work(
+        lambda tell: labelling.suggest_labels(images, options, tell),
+        labelling.write_template,
+        lambda out, tell: (
+            labelling.label_images(images, out, options, tell)
+            if reuse is None
+            else labelling.reuse(reuse, images, out, options, tell)
+        ),
+    )
+
+
+def _of_texts(source: Path, options: LabelOptions, reuse: Path | None) -> _Work:
+    from grande_gnn.labelling import text_labelling
+
+    return _Work(
+        lambda tell: text_labelling.suggest_for_texts(source, options, tell),
+        text_labelling.write_text_template,
+        lambda out, tell: (
+            text_labelling.label_texts(source, out, options, tell)
+            if reuse is None
+            else text_labelling.reuse_for_texts(reuse, source, out, options, tell)
+        ),
+    )
+
+
+def _of_features(file: Path, options: LabelOptions, reuse: Path | None) -> _Work:
+    from grande_gnn.labelling import write_template
+    from grande_gnn.labelling.samples_file import label_file, suggest_for_file
+
+    return _Work(
+        lambda tell: suggest_for_file(file, options),
+        write_template,
+        lambda out, tell: label_file(file, out, options, tell),
+    )
+
+
 def _tell_about_adapting(result: Labelling, options: LabelOptions) -> None:
     from grande_gnn.labelling.adapt_hint import adapt_hint
 
     if hint := adapt_hint(result, options):
-        click.echo(hint)
+        click.echo(hint, err=_is_json())
 
 
 def _open_page(output: Path, options: LabelOptions) -> None:
     from grande_gnn.cli.review import open_page
 
     open_page(output, None, options)
-
-
-def _label_texts(
-    source: Path, output: Path | None, template: Path | None, options: LabelOptions, reuse: Path | None, dry_run: bool
-) -> None:  # fmt: skip
-    """Label texts."""
-    from grande_gnn.internal.files import check_output_file
-    from grande_gnn.labelling import text_labelling
-    from grande_gnn.texts import read_texts
-
-    if dry_run:
-        click.echo(read_texts(source, options.text, options.labels).summary())
-        return
-    with ProgressMessages() as progress:
-        if template is not None:
-            check_output_file(template, options.overwrite)
-            rows = text_labelling.suggest_for_texts(source, options, progress)
-            text_labelling.write_text_template(template, rows, overwrite=options.overwrite)
-            click.echo(TEMPLATE_WRITTEN.format(template))
-            return
-        output = _needed(output)
-        if reuse is not None:
-            result = text_labelling.reuse_for_texts(reuse, source, output, options, progress)
-        else:
-            result = text_labelling.label_texts(source, output, options, progress)
-    report_result(result, output)
-
-
-def _label_samples(
-    file: Path, output: Path | None, template: Path | None, options: LabelOptions, for_images: bool
-) -> None:
-    """Label the samples of a features file."""
-    from grande_gnn.internal.files import check_output_file
-    from grande_gnn.labelling import write_template
-    from grande_gnn.labelling.samples_file import label_file, suggest_for_file
-
-    if for_images:
-        raise click.UsageError(
-            "--dry-run, --reuse and --review need a folder of images: leave them out, and open the results with grande "
-            f"review; got {file}"
-        )
-    if template is not None:
-        check_output_file(template, options.overwrite)
-        write_template(template, suggest_for_file(file, options), overwrite=options.overwrite)
-        click.echo(TEMPLATE_WRITTEN.format(template))
-        return
-    output = _needed(output)
-    with ProgressMessages() as progress:
-        result = label_file(file, output, options, progress)
-    report_result(result, output)
 
 
 def _needed(output: Path | None) -> Path:

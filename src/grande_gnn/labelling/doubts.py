@@ -158,7 +158,7 @@ def _about_labels(n_labels: int, effective: float) -> str:
     if effective < 0.7 * n_labels:
         return (
             f"The {n_labels} labels say only as much as {max(1, round(effective))} independent ones, because they "
-            "lie side by side or are uneven: label images spread over the folder."
+            "lie side by side or are uneven: label images that lie far apart."
         )
     return f"There are only {n_labels} labels: label more images."
 

@@ -179,7 +179,8 @@ class Labelling:
             lines.append(self.said(self.note))
         n_flagged = sum(bool(flags) for flags in self.flags())
         if n_flagged:
-            lines.append(f"{n_flagged} {self.things} are flagged; see the report.")
+            flagged = f"{n_flagged} images are" if n_flagged > 1 else "1 image is"
+            lines.append(self.said(f"{flagged} flagged; see the report."))
         return "\n".join(lines)
 
     def save(

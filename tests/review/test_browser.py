@@ -409,6 +409,7 @@ def test_nothing_is_called_an_image_that_is_none(reviewer, out, serve_session, t
             listen()
         reviewer.queue(page, "unsure")
         assert page.evaluate("document.querySelector('.shown img') !== null")
+        reviewer.wait(page, "document.getElementById('near').innerText.includes('number ')")
         page.keyboard.press(" ")
         listen()
         for open_dialog in (lambda: page.keyboard.press("?"), lambda: page.click("#edit")):

@@ -107,7 +107,9 @@ def _lists(full: Labelling) -> Any:
 
 
 def _text(full: Labelling, row: int) -> str:
-    """The beginning of a text, for readers of the page that see no pictures; ``""`` for an image."""
+    """The beginning of a text or the name of a sample, for readers that see no pictures; ``""`` for an image."""
+    if full.things == "samples":
+        return _readable(full.files[row])
     return "" if full.texts is None else _readable(full.texts[row][:EXCERPT])
 
 

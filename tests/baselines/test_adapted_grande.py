@@ -16,7 +16,7 @@ def test_adapting_helps_where_the_network_sees_little(stripes, tiny_network):
     right = []
     for steps in (1, 40):
         recipe = Recipe(steps=steps, batch=8, lr=0.05 if steps > 1 else 1e-6, backbone_rate=1.0, ema=0.9)
-        system = AdaptedGrande(**FAST, form="full", recipe=recipe).fit(images, codes)
+        system = AdaptedGrande(**FAST, form="full", recipe=recipe, size=20).fit(images, codes)
         right.append((system.transduction_ == y)[24:].mean())
     assert right[1] > right[0] + 0.1
 

@@ -23,7 +23,7 @@ from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.squares import square_features
 
 RECIPE = Recipe(steps=12, batch=8, lr=0.2, backbone_rate=1.0, ema=0.5)
-OPTIONS = AdaptOptions("full", RECIPE, device="cpu")
+OPTIONS = AdaptOptions("full", RECIPE, size=20, device="cpu")
 
 
 def teacher(features, labels):

@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from grande_gnn import Labelling, LabelOptions, label_images
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.images.adapt import AdaptOptions
+from grande_gnn.images.adapt import AdaptOptions, predicted_gib
 from grande_gnn.images.adapt_training import Recipe
 from grande_gnn.labelling import adapting, reuse
 from grande_gnn.labelling.earlier_network import SEEN
@@ -109,6 +111,17 @@ def test_a_second_run_of_the_last_blocks_judges_as_the_first(photos, monkeypatch
     np.testing.assert_array_equal(one.confidence, other.confidence)
 
 
+def test_the_memory_of_a_gpu_is_announced(monkeypatch):
+    told = []
+    work = adapting._Work.__new__(adapting._Work)
+    work.how, work.device, work.squares, work.name = ON.adaptation, torch.device("cuda"), None, "tiny"
+    work.preprocess, work.tell = SimpleNamespace(size=224), lambda *step: told.append(step[2])
+    monkeypatch.setattr(adapting, "prepare_views", lambda *given: "views")
+    assert work.views == "views"
+    assert told == [adapting.memory_sentence(predicted_gib(RECIPE, 192))]
+    assert "GiB of GPU memory" in told[0]
+
+
 def test_labels_are_judged_by_networks_that_did_not_see_them(run):
     everything, one, other = (labels >= 0 for labels in run.adapted_with)
     assert (everything == (one | other)).all()
@@ -127,7 +140,7 @@ def test_where_it_hurts_the_network_is_used_as_it_comes(photos, frozen, tmp_path
     result = label_images(
         photos,
         tmp_path / "out",
-        replace(OFF, adapt=AdaptOptions("full", useless, device="cpu")),
+        replace(OFF, adapt=AdaptOptions("full", useless, size=20, device="cpu")),
         steps.append,
     )
     held_out = result.settings["adapt"]["held_out"]

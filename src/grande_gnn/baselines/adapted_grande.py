@@ -34,7 +34,7 @@ class AdaptedGrande(System):
     Parameters
     ----------
     extractor, weights : the network and, if they are not its own, the file of its weights.
-    form, recipe : how it is adapted, see :class:`~grande_gnn.images.adapt.AdaptOptions`.
+    form, recipe, size : how it is adapted, see :class:`~grande_gnn.images.adapt.AdaptOptions`.
     model : the GNN; graph, neighbors, normalization and σ are automatic.
     epochs : of the GNN.
     """
@@ -49,6 +49,7 @@ class AdaptedGrande(System):
         epochs: int = 200,
         device: str = "auto",
         random_state: int | None = None,
+        size: int | None = None,
     ):
         self.extractor = extractor
         self.weights = weights
@@ -58,6 +59,7 @@ class AdaptedGrande(System):
         self.epochs = epochs
         self.device = device
         self.random_state = random_state
+        self.size = size
 
     def _check_samples(self, X: Any) -> Tensor:
         if len(X) == 0:
@@ -68,7 +70,9 @@ class AdaptedGrande(System):
     def _transduce(self, X: Tensor, codes: NDArray[np.int64]) -> Transduction:
         device, seed = resolve_device(self.device), self.random_state or 0
         frozen = square_features(load_extractor(self.extractor, self.weights), X, device)
-        options = AdaptOptions(self.form, self.recipe, weights=self.weights, device=self.device, seed=seed)
+        options = AdaptOptions(
+            self.form, self.recipe, self.size, weights=self.weights, device=self.device, seed=seed
+        )
         adapted = adapt_network(
             X, codes, self.extractor, lambda features, labels: self._answer(features, labels)[0], options,
             features=frozen,

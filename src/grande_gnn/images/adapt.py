@@ -45,6 +45,7 @@ __all__ = [
     "predicted_gib",
     "prepare_views",
     "view_features",
+    "view_size",
     "with_labels",
 ]
 
@@ -85,7 +86,8 @@ class AdaptOptions:
     recipe: Recipe | None = None
     """The settings of the training; None, here and in the next two: those of :data:`DEFAULTS`."""
     size: int | None = None
-    """Side of the views in pixels; None: that of the extractor."""
+    """Side of the views in pixels; None: that of the extractor for the form ``"last"``, and six sevenths of it for the form
+    ``"full"``, because random crops show things larger than the extractor will see them."""
     n_views: int | None = None
     """Weak and strong views of every image that the form ``"last"`` computes once, or fewer where memory is short; 0: every
     view is a new one."""
@@ -160,6 +162,15 @@ def adapt_network(
     return _result(training, loaded, extractor, options)
 
 
+def view_size(options: AdaptOptions, size: int) -> int:
+    """The side of the views for an extractor that sees ``size`` pixels.
+
+    >>> view_size(AdaptOptions("full"), 224), view_size(AdaptOptions("last"), 224), view_size(AdaptOptions(size=160), 224)
+    (192, 224, 160)
+    """
+    return options.size or (round(size * 6 / 7) if options.form == "full" else size)
+
+
 def predicted_gib(recipe: Recipe, size: int) -> float:
     """GPU memory that the form ``"full"`` takes with lite0, however many images there are.
 
@@ -219,10 +230,8 @@ def prepare_views(
     device = resolve_device(options.device)
     loaded = load_trainable(extractor, options.weights)
     squares = images if isinstance(images, Tensor) else _read(images, loaded, tell)
-    live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
+    live = LiveViews(squares, loaded.preprocess, view_size(options, loaded.preprocess.size), device)
     if options.form == "full":
-        gib = predicted_gib(options.chosen, live.size)
-        logger.info("adapting takes about %.1f GiB of GPU memory with lite0", gib)
         return live
     trunk, _ = _split(load_extractor(extractor, options.weights).to(device), options)  # a faster form of it
     wanted = options.n_views or 0

@@ -12,9 +12,10 @@ from grande_gnn.labelling.result import Labelling
 
 __all__ = ["adapt_hint", "adapt_seconds"]
 
-PER_VIEW = {"cuda": 0.0005, "cpu": 0.02}
-PER_STEP = {"cuda": 0.03, "cpu": 2.0}
-"""Guessed seconds for one view of one image, and for one step of the last blocks of lite0."""
+PER_VIEW = {"cuda": 0.0, "cpu": 0.02}
+PER_STEP = {"cuda": 0.05, "cpu": 2.0}
+"""Seconds for one view of one image that is computed once, and for one step, with lite0: of the whole network on an H200, as
+``benchmarks/results/adapt_profile.csv`` has it, and of the last blocks on a CPU."""
 
 SHORT_S = 1200
 """Longer than this, nobody wants to be told about it."""

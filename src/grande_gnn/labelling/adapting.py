@@ -30,7 +30,14 @@ from grande_gnn.images import (
     join_extractions,
     load_extractor,
 )
-from grande_gnn.images.adapt import AdaptOptions, adapt_network, prepare_views, view_features
+from grande_gnn.images.adapt import (
+    AdaptOptions,
+    adapt_network,
+    predicted_gib,
+    prepare_views,
+    view_features,
+    view_size,
+)
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.squares import read_squares, square_features
@@ -41,7 +48,7 @@ from grande_gnn.labelling.assess import assess
 from grande_gnn.labelling.label_options import LabelOptions
 from grande_gnn.labelling.result import Labelling
 
-__all__ = ["Adapted", "adapt_labelling"]
+__all__ = ["Adapted", "adapt_labelling", "memory_sentence"]
 
 FROZEN, ADAPTED, BOTH = "frozen", "adapted", "both"
 """Whose features answer: those of the network as it comes, of the adapted one, or of both side by side."""
@@ -96,6 +103,14 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
     return _better(frozen, work, work.weights())
 
 
+def memory_sentence(gib: float) -> str:
+    """What the user is told before the whole network is adapted on a GPU."""
+    return (
+        f"Adapting takes about {gib:.1f} GiB of GPU memory with lite0, however many images there are; with less, batches "
+        "are smaller."
+    )
+
+
 class _Work:
     """The three adaptations of one labelling, and the answers from their features."""
 
@@ -113,14 +128,17 @@ class _Work:
         self.clf, self.codes, self.halves = clf, codes, halves
         self.name = str(options.extractor)
         self.device = resolve_device(options.device)
-        preprocess = load_trainable(self.name, options.weights).preprocess
-        self.squares = read_squares(extraction.images.paths(), preprocess)
+        self.preprocess = load_trainable(self.name, options.weights).preprocess
+        self.squares = read_squares(extraction.images.paths(), self.preprocess)
         self.frozen = extraction.features()
         self.folder = Path(options.store or default_store_folder())
 
     @cached_property
     def views(self) -> ViewSource:
         """The views that all three trainings share; made when the first of them needs them."""
+        if self.how.form == "full" and self.device.type == "cuda":
+            size = view_size(self.how, self.preprocess.size)
+            self.tell(0, 0, memory_sentence(predicted_gib(self.how.chosen, size)))
         return prepare_views(self.squares, self.name, self.how, self._report_views)
 
     def _report_views(self, stage: str, done: int, total: int) -> None:

@@ -16,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
+from grande_gnn.internal.row_blocks import by_row_blocks
+
 __all__ = ["CLEARLY_BETTER", "ENOUGH_LABELS", "GraphFree", "is_clearly_better"]
 
 ENOUGH_LABELS = 4
@@ -66,11 +68,11 @@ class GraphFree:
 
     def logits(self, inputs: NDArray[np.float32]) -> Float:
         """The logits of normalized rows, fitted or new."""
-        return inputs.astype(np.float64) @ self.coefficients + self.intercept
+        return by_row_blocks(lambda x: x.astype(np.float64) @ self.coefficients + self.intercept, inputs)
 
     def probabilities(self, inputs: NDArray[np.float32]) -> Float:
         """Class probabilities of normalized rows, fitted or new."""
-        return softmax(self.logits(inputs), axis=1)
+        return by_row_blocks(lambda z: softmax(z, axis=1), self.logits(inputs))
 
 
 def is_clearly_better(hits: Float, hits_of_graphs: Float) -> bool:

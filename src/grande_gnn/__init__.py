@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from grande_gnn.labelling import Labelling, LabelOptions, label_images
     from grande_gnn.propagation import grande_norm
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "GrandeClassifier": "grande_gnn.classifier.estimator",

@@ -162,8 +162,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         halves : other features for the trainings on halves of the labels, where X depends on the labels.
         search : a backend of :class:`~grande_gnn.graph.Neighbors`: a name such as ``"approximate"``, or a function.
         """
-        settings = self.settings()
-        wanted = self._wanted(graph)
+        settings, wanted = self.settings(), self._wanted(graph)
         X_array = self._checked(X, reset=True)
         codes, self.classes_ = check_labels(y, len(X_array), type(self).__name__)
         self.features_, codes = with_context(X_array, codes, self.context)
@@ -229,13 +228,9 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         return replace(next(iter(known.values())), graph=graph)
 
     def _train(
-        self,
-        candidates: list[tuple[Choice, LearningProblem]],
-        codes: NDArray[np.int64],
-        *,
-        automatic: bool,
+        self, candidates: list[tuple[Choice, LearningProblem]], codes: NDArray[np.int64], *, automatic: bool,
         graph_is_open: bool,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         self.selection_: Selection | None = None
         self.halves_: Halves | None = None
         if automatic:
@@ -252,8 +247,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         """Set the attributes that follow from ``classes_``, ``label_distributions_`` and trained members."""
         self.committee_, first = committee, committee.members[0]
         self.problem_, self.parameters_, self.degree_ = first.problem, first.parameters, first.degree
-        self.graph_ = first.problem.graph
-        self.reached_ = committee.reached
+        self.graph_, self.reached_ = first.problem.graph, committee.reached
         self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
         return self
 
@@ -317,8 +311,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each sample; a fitted sample gets its ``transduction_``."""
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities; new samples attach to the graph through their neighbors (``new_samples.py``)."""

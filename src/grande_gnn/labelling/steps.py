@@ -48,6 +48,7 @@ def counted(progress: Progress | None) -> AbstractContextManager[None]:
     >>> from grande_gnn.internal.progress import counting
     >>> with counted(print):
     ...     counting("train", 200)(100)
+    train: 0 of 200
     train: 100 of 200
     """
     if progress is None or progress is silent:

@@ -143,6 +143,7 @@ def test_statistics_that_are_taken_anew_are_those_of_all_images(start):
     run = start()
     run.step()
     first = norms(run.average)[0]
+    first.num_batches_tracked += 100  # as after a long training elsewhere
     seen = []
     run.take_statistics(chunk=9)  # 36 images: equal parts, so that the mean of means is the mean
     hook = first.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))

@@ -311,7 +311,8 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each sample; a fitted sample gets its ``transduction_``."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)  # first, because it checks that the classifier is fitted
+        return self.classes_[probabilities.argmax(axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities; new samples attach to the graph through their neighbors (``new_samples.py``)."""
@@ -323,8 +324,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         rows = self._checked(X, reset=False)
         known = matching_rows(rows, self.features_)
         out, reached = self.label_distributions_[known], self.reached_[known]
-        new = np.flatnonzero(known < 0)
-        if len(new):
+        if len(new := np.flatnonzero(known < 0)):
             moved = self.normalizer_.transform(rows[new])
             out[new], reached[new] = self.committee_.of_new(moved, self.neighbors_)
         return out, reached

@@ -69,7 +69,7 @@ def commands() -> Iterator[tuple[str, str]]:
     """(``grande label``, its help) of every command, also of those below another command."""
     from grande_gnn.cli.main import main
 
-    root = click.Context(main, info_name="grande", max_content_width=100)
+    root = click.Context(main, info_name="grande", **main.context_settings)
     yield "grande", main.get_help(root)
     yield from _below(main, root)
 
@@ -78,7 +78,7 @@ def _below(group: click.Group, context: click.Context) -> Iterator[tuple[str, st
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        inner = click.Context(command, info_name=name, parent=context, max_content_width=100)
+        inner = click.Context(command, info_name=name, parent=context, **command.context_settings)
         yield inner.command_path, command.get_help(inner)
         if isinstance(command, click.Group):
             yield from _below(command, inner)

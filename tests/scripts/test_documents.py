@@ -118,6 +118,7 @@ def run(photos, monkeypatch):
     """Run a program in the folder of the photos, with this tree's package; its output."""
     monkeypatch.setenv("GRANDE_CACHE", str(photos / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(PROJECT / "src"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # on busy cores, threads wait for each other
 
     def call(*command):
         done = subprocess.run(command, cwd=photos, capture_output=True, text=True, timeout=300)
@@ -254,6 +255,7 @@ def test_the_notebook_runs(photos, monkeypatch):
     pytest.importorskip("ipykernel")
     monkeypatch.setenv("GRANDE_CACHE", str(photos / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(PROJECT / "src"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # on busy cores, threads wait for each other
     notebook = nbformat.read(PROJECT / "examples" / "first_steps.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)  # kept small: outputs are not committed
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(photos)}}).execute()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from grande_gnn.graph.balltree_search import balltree_lists
 from grande_gnn.graph.exact_search import exact_lists, exact_seconds, list_distances, nearest_to_new
 from grande_gnn.graph.faiss_search import faiss_lists
 from grande_gnn.internal.device import resolve_device
+from grande_gnn.internal.moved import moved_name
 from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_lists
 
 __all__ = ["BACKENDS", "Found", "Neighbors", "SearchBackend", "ranked_lists"]
@@ -178,3 +180,8 @@ def ranked_lists(
         return exact_lists(X, length, resolve_device(device), block_bytes)
     found = search(X, length, resolve_device(device))
     return found[0] if isinstance(found, tuple) else found
+
+
+def __getattr__(name: str) -> Any:
+    """Names of version 0.1 that have moved."""
+    return moved_name(__name__, name)

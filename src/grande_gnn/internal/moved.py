@@ -88,6 +88,7 @@ MOVED_NAMES: dict[str, dict[str, str]] = {
         "label_new_features": "labelling.assess:assess_new",
         "write_predictions": "labelling.result:write_predictions",
     },
+    "graph.neighbors": {"pair_distances": "graph.exact_search:pair_distances"},
     "images.slots": {
         "Slots": "images.shared_pixels:SharedPixels",
         "WORKERS_BORN_BY": "images.shared_pixels:START_METHOD",

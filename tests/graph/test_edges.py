@@ -69,3 +69,12 @@ def test_refuses_k(build, k):
 def test_refuses_lists_that_do_not_start_with_the_sample(build):
     with pytest.raises(InvalidInputError, match="must start with i itself"):
         build(np.array([[1, 0], [1, 0]]), 2)
+
+
+@pytest.mark.parametrize("kind", ["knn", "reciprocal"])
+def test_forty_entries_of_each_list_count_unless_another_number_is_asked_for(kind):
+    features = np.random.default_rng(1).normal(size=(90, 4)).astype(np.float32)
+    lists = ranked_lists(features, 60)
+    expected = FROM_LISTS[kind](lists, 40)
+    for graph in (FROM_LISTS[kind](lists), FROM_FEATURES[kind](features)):
+        np.testing.assert_array_equal(graph.to_scipy().toarray(), expected.to_scipy().toarray())

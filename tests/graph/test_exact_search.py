@@ -7,6 +7,7 @@ from sklearn.neighbors import BallTree
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import ranked_lists
+from grande_gnn.graph.exact_search import rounding_unit
 
 
 def brute_force(X, length):
@@ -146,3 +147,8 @@ def test_consecutive_rows_have_the_lists_they_have_among_all():
     whole = exact_lists(X, 9, cpu)
     for rows in (range(0, 50), range(50, 144), range(7, 8)):
         np.testing.assert_array_equal(exact_lists(X, 9, cpu, 5000, rows=rows), whole[rows.start : rows.stop])
+
+
+def test_products_of_longer_rows_are_trusted_less():
+    """The rounding error of a sum of d products grows like √d, so the bound must, too."""
+    assert rounding_unit(40_000) / rounding_unit(400) == pytest.approx((8 + 100) / (8 + 10))

@@ -176,7 +176,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         self.neighbors_ = preparation.neighbors(self.choice_)
         candidates = [(choice, preparation.problem(choice)) for choice in choices]
         self.of_halves_ = None if halves is None else self._half_problems(halves, choices)
-        return self._train(candidates, codes, automatic=wanted.is_open, graph_is_open=wanted.graph == AUTO)
+        return self._train(candidates, codes, wanted)
 
     def _half_problems(self, halves: HalfFeatures, choices: list[Choice]) -> HalfProblems:
         settings, problems = self.settings(), []
@@ -204,18 +204,16 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         n_classes = len(other.classes_)
         other.of_halves_ = None if self.of_halves_ is None else self.of_halves_.for_classes(n_classes)
         known = {m.choice: replace(m.problem, n_classes=n_classes) for m in self.committee_.members}
-        is_free = automatic and self.of_halves_ is None  # halves have problems for the members at hand
-        choices = self._members_for(n_classes) if is_free else list(known)
+        wanted, chosen = other._wanted(None), self._chose_members()
+        is_free = (
+            automatic and chosen and self.of_halves_ is None
+        )  # halves have problems for the members at hand
+        choices = members_for(wanted, len(self.features_), n_classes) if is_free else list(known)
         candidates = [(choice, known.get(choice) or self._other_graph(choice, known)) for choice in choices]
         other.choice_ = choices[0]
-        is_open = self._wanted(None).graph == AUTO and self._chose_members()
-        return other._train(candidates, codes, automatic=automatic, graph_is_open=is_open)
-
-    def _members_for(self, n_classes: int) -> list[Choice]:
-        """The members that fitting would choose for this number of classes; those at hand if it did not choose them."""
-        if not self._chose_members():
-            return [member.choice for member in self.committee_.members]
-        return members_for(self._wanted(None), len(self.features_), n_classes)
+        if not chosen:
+            wanted = replace(wanted, graph=self.choice_.graph)
+        return other._train(candidates, codes, wanted)
 
     def _chose_members(self) -> bool:
         """Whether fitting chose the members; if not, they are those of a ready graph."""
@@ -228,14 +226,13 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         return replace(next(iter(known.values())), graph=graph)
 
     def _train(
-        self, candidates: list[tuple[Choice, LearningProblem]], codes: NDArray[np.int64], *, automatic: bool,
-        graph_is_open: bool,
-    ) -> Self:  # fmt: skip
+        self, candidates: list[tuple[Choice, LearningProblem]], codes: NDArray[np.int64], wanted: Choice
+    ) -> Self:
         self.selection_: Selection | None = None
         self.halves_: Halves | None = None
-        if automatic:
+        if wanted.is_open:
             committee, p, self.halves_ = train_committee(
-                candidates, codes, self.copies_, self.of_halves_, graph_is_open=graph_is_open
+                candidates, codes, self.copies_, self.of_halves_, graph_is_open=wanted.graph == AUTO
             )
             self.selection_ = Selection.of(committee, self.halves_)
         else:
@@ -324,7 +321,8 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         rows = self._checked(X, reset=False)
         known = matching_rows(rows, self.features_)
         out, reached = self.label_distributions_[known], self.reached_[known]
-        if len(new := np.flatnonzero(known < 0)):
+        new = np.flatnonzero(known < 0)
+        if len(new):
             moved = self.normalizer_.transform(rows[new])
             out[new], reached[new] = self.committee_.of_new(moved, self.neighbors_)
         return out, reached

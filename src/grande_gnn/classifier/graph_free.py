@@ -52,13 +52,9 @@ class GraphFree:
         known = np.unique(codes[rows])
         coefficients, intercept = np.zeros((inputs.shape[1], n_classes)), np.zeros(n_classes)
         if len(known) > 1:
-            with (
-                warnings.catch_warnings(),
-                threadpool_limits(1),
-            ):  # threads wait for each other ten times as long
-                warnings.simplefilter(
-                    "ignore", ConvergenceWarning
-                )  # an answer after 300 steps is good enough
+            # On busy cores several threads mostly wait for each other; an answer after 300 steps is good enough.
+            with warnings.catch_warnings(), threadpool_limits(1):
+                warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = LogisticRegression(max_iter=300).fit(
                     inputs[rows], codes[rows], sample_weight=weights[rows]
                 )

@@ -72,6 +72,56 @@ def test_exact_is_nearest_the_interval_of_all_thresholds():
     assert abs((scores[:, 1:] > cut).sum() / 100 - 0.035) == pytest.approx(min(miss))
 
 
+def exact_definition(lists, scores):
+    """The directed edges of ``threshold="exact"``: scores above the best cut, and one more for each sample alone."""
+    n, width = scores.shape
+    pairs = [(i, j, scores[i, c]) for i in range(n) for c, j in enumerate(lists[i].tolist()) if c > 0]
+    cuts = sorted({0.0, *(s for _, _, s in pairs)})
+    miss = [abs(sum(s > cut for _, _, s in pairs) / (n * min(200, n)) - 0.035) for cut in cuts]
+    cut = cuts[miss.index(min(miss))]
+    edges = {(i, j) for i, j, s in pairs if s > cut}
+    for i in set(range(n)) - {node for edge in edges for node in edge}:
+        best = max(range(1, width), key=lambda c: scores[i, c])
+        edges.add((i, int(lists[i, best])))
+    matrix = np.eye(n, dtype=int)
+    for i, j in edges:
+        matrix[i, j] = matrix[j, i] = 1
+    return matrix
+
+
+@pytest.mark.parametrize("correlation", ["rbo", "jaccard"])
+@pytest.mark.parametrize(("n", "length"), [(2, 2), (3, 3), (7, 7), (30, 30), (45, 45), (60, 4)])
+def test_exact_equals_the_definition(n, length, correlation):
+    lists = ranked_lists(blobs(n), length)
+    depth = min(10, length)
+    scores = rank_correlation(lists, depth, measure=correlation)
+    graph = dgcg_edges(lists, depth=depth, correlation=correlation, threshold="exact")
+    np.testing.assert_array_equal(graph.to_scipy(int).toarray(), exact_definition(lists, scores))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sample_that_another_one_chose_is_not_alone(seed, monkeypatch):
+    """In short lists a sample may be chosen by one that is not in its own list; it then gets no further edge."""
+    rng = np.random.default_rng(seed)
+    n, length = 40, 4
+    lists = np.array([[i, *rng.permutation(np.delete(np.arange(n), i))[: length - 1]] for i in range(n)])
+    table = np.triu(rng.random((n, n)))
+    scores = np.take_along_axis(table + table.T, lists, axis=1)  # each pair has one score, in both directions
+    monkeypatch.setattr("grande_gnn.graph.dgcg.rank_correlation", lambda *_, **__: scores)
+    graph = dgcg_edges(lists, threshold="exact")
+    np.testing.assert_array_equal(graph.to_scipy(int).toarray(), exact_definition(lists, scores))
+
+
+@pytest.mark.parametrize(("score", "joined"), [(2**-10.5, True), (2**-11.5, False)])
+def test_ten_bisections_end_at_half_of_a_thousandth(score, joined, monkeypatch):
+    """Where all scores are equal no cut gives the wanted density, so the search goes down to 2⁻¹¹."""
+    lists = ranked_lists(blobs(30), 30)
+    monkeypatch.setattr(
+        "grande_gnn.graph.dgcg.rank_correlation", lambda lists, *_, **__: np.full(lists.shape, score)
+    )
+    assert dgcg_edges(lists).n_edges == (30 * 30 if joined else 30)
+
+
 @pytest.mark.parametrize("n", [2, 3, 7, 30])
 def test_exact_leaves_nobody_alone(n):
     assert (dgcg_graph(blobs(n), threshold="exact").degree >= 2).all()

@@ -1,13 +1,18 @@
 """Ranked lists are exact: self, then float64 distance, then index — whatever the data does to float32."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import load_digits
 from sklearn.neighbors import BallTree
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.graph import ranked_lists
-from grande_gnn.graph.exact_search import rounding_unit
+from grande_gnn.graph import exact_search, ranked_lists
+from grande_gnn.graph.exact_search import centered_rows, exact_lists, rounding_unit
+
+CPU = torch.device("cpu")
 
 
 def brute_force(X, length):
@@ -129,26 +134,78 @@ def test_refuses_an_unknown_method():
 
 
 def test_the_predicted_time_grows_with_the_square_of_the_samples(monkeypatch):
-    from grande_gnn.graph import exact_search
-
     ticks = iter(range(100))
     monkeypatch.setattr(exact_search.time, "perf_counter", lambda: float(next(ticks)))
     monkeypatch.setattr(exact_search, "_PROBED", 640)
-    cpu = exact_search.torch.device("cpu")
     # Ten of 640 samples take one second, so 64 times as many rows against twice as many columns take 64 · 2 · 2.
-    assert exact_search.exact_seconds(_normal(1280), 5, cpu) == 1280 / 10 * 1280 / 640
-    assert exact_search.exact_seconds(_normal(640), 5, cpu) == 64
+    assert exact_search.exact_seconds(_normal(1280), 5, CPU) == 1280 / 10 * 1280 / 640
+    assert exact_search.exact_seconds(_normal(640), 5, CPU) == 64
 
 
 def test_consecutive_rows_have_the_lists_they_have_among_all():
-    from grande_gnn.graph.exact_search import exact_lists, torch
-
-    X, cpu = np.asarray(HARD["grid"], dtype=np.float32), torch.device("cpu")
-    whole = exact_lists(X, 9, cpu)
+    X = np.asarray(HARD["grid"], dtype=np.float32)
+    whole = exact_lists(X, 9, CPU)
     for rows in (range(0, 50), range(50, 144), range(7, 8)):
-        np.testing.assert_array_equal(exact_lists(X, 9, cpu, 5000, rows=rows), whole[rows.start : rows.stop])
+        np.testing.assert_array_equal(exact_lists(X, 9, CPU, 5000, rows=rows), whole[rows.start : rows.stop])
 
 
 def test_products_of_longer_rows_are_trusted_less():
     """The rounding error of a sum of d products grows like √d, so the bound must, too."""
     assert rounding_unit(40_000) / rounding_unit(400) == pytest.approx((8 + 100) / (8 + 10))
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0, 4096.0])
+def test_rows_are_centered_and_brought_near_one(offset):
+    X = torch.from_numpy(np.round(_normal() * 64) / 64)  # so coarse that the offset rounds nothing away
+    centered = centered_rows(X + offset)
+    torch.testing.assert_close(centered.mean(0), torch.zeros(X.shape[1]), atol=1e-6, rtol=0)
+    assert 0.5 <= centered.abs().max() < 1
+    torch.testing.assert_close(centered, centered_rows(X), atol=1e-6, rtol=0)
+
+
+def test_an_offset_costs_no_second_measurement(monkeypatch):
+    """Around their mean rows are short, so float32 settles nearly all of them however far the mean is from 0."""
+    measured = []
+    real = exact_search.pair_distances
+    monkeypatch.setattr(
+        exact_search, "pair_distances", lambda X, a, b: (measured.append(len(a)), real(X, a, b))[1]
+    )
+    counts = []
+    for offset in (0, 4096):
+        measured.clear()
+        exact_lists((np.round(_normal() * 64) / 64 + offset).astype(np.float32), 10, CPU)
+        counts.append(sum(measured))
+    assert counts[0] == counts[1]
+    assert counts[0] < 150 * 26 / 10
+
+
+def test_products_are_not_rounded_as_a_gpu_may_round_them(monkeypatch):
+    """TF32 keeps ten bits of every factor; here the CPU does so wherever the search allows it."""
+    chosen = []
+
+    @contextmanager
+    def products(precision, device):
+        chosen.append(precision)
+        yield
+        chosen.pop()
+
+    def as_chosen(X):
+        return (X.view(torch.int32) & -(2**13)).view(torch.float32) if chosen[-1] == "tf32" else X
+
+    real = torch.addmm
+    monkeypatch.setattr(exact_search, "float32_products", products)
+    monkeypatch.setattr(
+        torch, "addmm", lambda s, a, b, alpha: real(s, as_chosen(a), as_chosen(b), alpha=alpha)
+    )
+    X = _normal()
+    np.testing.assert_array_equal(exact_lists(X, 20, CPU), brute_force(X, 20))
+    with pytest.raises(AssertionError), products("tf32", CPU):  # the simulated rounding would be noticed
+        torch.testing.assert_close(as_chosen(torch.from_numpy(X)), torch.from_numpy(X))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("name", HARD)
+def test_a_gpu_finds_the_same_lists(name):
+    np.testing.assert_array_equal(
+        ranked_lists(HARD[name], 20, method="exact", device="cuda"), brute_force(HARD[name], 20)
+    )

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -170,6 +171,24 @@ def test_several_processes_write_whole_lines_with_different_numbers(tmp_path):
     journal = Journal(tmp_path)
     assert journal.problems == []
     assert [decision.id for decision in journal.decisions] == list(range(1, 76))
+
+
+def test_a_writer_waits_while_another_process_holds_the_journal(tmp_path):
+    fcntl = pytest.importorskip("fcntl", reason="Windows has no such lock")
+    journal = Journal(tmp_path)
+    written = []
+    with journal.path.open("ab") as file:  # a second open file locks as another process would
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+        waiting = threading.Thread(target=lambda: written.append(journal.append(ONE)))
+        waiting.start()
+        waiting.join(0.2)
+        assert written == []
+        file.write(Decision("none", ("b.jpg",), id=1, time="now").line())
+        file.flush()
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)
+    waiting.join(60)
+    assert [decision.id for decision in written] == [2]
+    assert [decision.kind for decision in Journal(tmp_path).decisions] == ["none", "label"]
 
 
 def test_a_journal_that_was_replaced_is_read_anew(tmp_path):

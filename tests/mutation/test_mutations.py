@@ -78,8 +78,54 @@ def project(tmp_path):
 def test_states(project, old, new, tests, state):
     mutation = runner.Mutation("id", "file.py", old, new, (tests,), "note", killed_before=True)
     before = (project / "src" / "grande_gnn" / "file.py").read_text()
-    assert runner.state_of(mutation, project, seconds=120) == state
+    assert runner.state_of(mutation, project, seconds=120)[0] == state
     assert (project / "src" / "grande_gnn" / "file.py").read_text() == before
+
+
+def test_an_import_that_fails_in_one_of_two_files_is_unclear(project):
+    (project / "other.py").write_text("def test_nothing():\n    pass\n")
+    mutation = runner.Mutation(
+        "id", "file.py", "def double", "def treble", ("tests.py", "other.py"), "note", killed_before=True
+    )
+    assert runner.state_of(mutation, project, seconds=120)[0] == "unclear"
+
+
+def test_tests_that_fail_anyway_stop_the_run_or_are_left_out(project, capsys):
+    test = project / "tests.py"
+    test.write_text(test.read_text() + "\n\ndef test_wrong():\n    assert double(1) == 3\n")
+    (project / "broken.py").write_text("import nowhere_to_be_found\n")
+    outcomes = {name: runner.run_tests([name], project, 120) for name in ("tests.py", "broken.py")}
+    with pytest.raises(SystemExit):
+        runner.failing_anyway(outcomes, leave_out=False)
+    left_out = runner.failing_anyway(outcomes, leave_out=True)
+    assert left_out == ["broken.py", "tests.py::test_wrong"]
+    assert "tests.py::test_wrong" in capsys.readouterr().err
+
+    def state(old, new, *tests):
+        mutation = runner.Mutation("id", "file.py", old, new, tests, "note", killed_before=True)
+        found, outcome = runner.state_of(mutation, project, 120, left_out)
+        return found, outcome.failed
+
+    assert state("and no", "or", "broken.py", "tests.py") == ("survived", ())
+    assert state("x + x", "x - x", "broken.py", "tests.py") == ("killed", ("tests.py::test_double",))
+    assert state("x + x", "x - x", "broken.py") == ("unclear", ())
+
+
+def test_an_equivalent_mutation_has_a_reason_and_is_not_tried():
+    marked = [mutation for mutation in MUTATIONS if mutation.equivalent]
+    assert len(marked) <= 10
+    assert all(len(mutation.equivalent.split()) > 5 for mutation in marked)
+
+
+def test_states_that_are_known_are_read_again(tmp_path):
+    out = tmp_path / "states.jsonl"
+    assert runner.known_states(None) == runner.known_states(out) == {}
+    mutation = mutation_of("a", "b")
+    out.write_text(
+        runner.row_of(mutation, "killed", runner.Outcome(1, ("tests.py::test",), "assert 1 == 2")) + "\n"
+    )
+    assert runner.known_states(out) == {"id": "killed"}
+    assert '"by": "tests.py::test"' in out.read_text()
 
 
 @pytest.mark.parametrize(

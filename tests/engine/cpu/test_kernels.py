@@ -74,3 +74,29 @@ def test_penalty_at_a_tiny_sigma_is_capped(connected):
     assert s.max() == pytest.approx(1e12 / connected.graph.degree.min(), rel=1)
     assert torch.isfinite(s).all()
     assert torch.isfinite(saved[0]).all()
+
+
+def test_indices_can_count_the_entries_of_all_replicas(connected):
+    """The matrix of all replicas has R times the entries of the graph, and its row pointers count them."""
+    many = 2**31 // connected.graph.n_edges + 1
+    for replicas in (1, many - 1, many):
+        kernels = TorchKernels(connected.graph, replicas, 3, CPU)
+        for index in (kernels.pointers, kernels.columns, kernels.pair_of_entry, kernels.pairs):
+            assert torch.iinfo(index.dtype).max >= replicas * connected.graph.n_edges
+    assert (
+        TorchKernels(connected.graph, 1, 3, CPU).columns.dtype == torch.int32
+    )  # half the memory where it suffices
+
+
+@pytest.mark.parametrize("gathered_bytes", [1, 400, 2**28])
+def test_gathering_gives_the_gradient_of_the_matrix_product(tiny, gathered_bytes, monkeypatch):
+    """CUDA gathers and scatters where the CPU multiplies by a sparse matrix; here the CPU does both."""
+    monkeypatch.setattr("grande_gnn.engine.cpu.kernels.GATHERED_BYTES", gathered_bytes)
+    H, kernels = outputs(tiny.graph.n_nodes), TorchKernels(tiny.graph, 5, 3, CPU)
+    weight = outputs(tiny.graph.n_nodes, c=1)[..., 0]
+    expected = kernels.penalty_gradient(kernels.penalty(H, SIGMAS)[1], weight)
+    monkeypatch.setattr(
+        kernels, "_weighted_sum", lambda w, H: kernels._gathered_sum(w[kernels.pair_of_entry], H)
+    )
+    found = kernels.penalty_gradient(kernels.penalty(H, SIGMAS)[1], weight)
+    torch.testing.assert_close(found, expected)

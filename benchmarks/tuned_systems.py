@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,16 @@ def measured(
     return list(measure(data, device, tried, job))
 
 
+def _as_they_finish(
+    pool: ProcessPoolExecutor,
+    work: Callable[[tuple[str, str, int]], list[dict[str, Any]]],
+    jobs: Sequence[tuple[str, str, int]],
+) -> Iterator[list[dict[str, Any]]]:
+    """What each job gives, the first to finish first: a run that is stopped has kept all that was finished."""
+    for finished in as_completed([pool.submit(work, job) for job in jobs]):
+        yield finished.result()
+
+
 def table(results: Sequence[dict[str, Any]]) -> str:
     """Markdown: default and tuned accuracy of each system, and the paired differences both ways."""
     lines = []
@@ -213,11 +224,11 @@ def main() -> None:
         (name, system, fold) for fold in range(options.folds) for name in options.sets for system in options.systems
         if options.data and (name, system, fold) not in finished
     ]  # fmt: skip
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         work = partial(
             measured if options.jobs > 1 else measure, options.data, options.device, all_candidates
         )
-        for rows in pool.map(work, jobs) if options.jobs > 1 else map(work, jobs):
+        for rows in _as_they_finish(pool, work, jobs) if options.jobs > 1 else map(work, jobs):
             for row in rows:
                 if "tuned" not in row:
                     all_candidates.append(row)

@@ -16,8 +16,8 @@ import argparse
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 

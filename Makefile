@@ -24,7 +24,7 @@ test-min:
 	$(VENV)-min/bin/python -m pip install --quiet --requirement $(VENV)-min/requirements.txt "$$(grep ^torch== constraints.txt)" \
 		--editable . pytest pytest-xdist hypothesis httpx
 	OMP_NUM_THREADS=1 $(VENV)-min/bin/python -m pytest -m "$(FAST)" -n 2 --dist worksteal \
-		tests/classifier tests/cli tests/engine tests/graph tests/images tests/internal tests/labelling tests/report tests/review
+		$(filter-out tests/attack tests/benchmarks tests/data tests/faults tests/fuzz tests/mutation tests/scripts,$(wildcard tests/[a-z]*))
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -j 2 docs build/docs

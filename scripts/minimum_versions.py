@@ -9,8 +9,8 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("images", "review", "plot")
-"""Extras that are tested with their oldest versions too."""
+EXTRAS = ("images", "heif", "review", "plot", "pyg", "parquet")
+"""Extras that are tested with their oldest versions too; faiss is not among them because it needs NumPy 2."""
 
 
 def minimum_versions(project: dict) -> list[str]:

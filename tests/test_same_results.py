@@ -173,6 +173,19 @@ def trials_of(path):
     return found
 
 
+def cells(path, number):
+    """The cells of a CSV; versions of scipy differ in the eighth digit of an interval or a p-value."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [[_number_or_text(cell, number) for cell in row] for row in csv.reader(file)]
+
+
+def _number_or_text(cell, number):
+    try:
+        return number(cell)
+    except ValueError:
+        return cell
+
+
 @pytest.mark.parametrize("number", TABLES)
 def test_finished_rows_are_skipped(number, tmp_path):
     out, old = tmp_path / "out", OLD / "table" / "out"
@@ -180,7 +193,9 @@ def test_finished_rows_are_skipped(number, tmp_path):
     grande("table", number, "--data", OLD / "table" / "data", "-o", out, *TABLE, *TABLES[number])
     assert (out / "rows.jsonl").read_bytes() == (old / "rows.jsonl").read_bytes()
     for name in (f"table{number}.csv", "table3-pairs.csv"):
-        assert (out / name).read_bytes() == (old / name).read_bytes()
+        assert cells(out / name, float) == cells(
+            old / name, lambda cell: pytest.approx(float(cell), rel=1e-6)
+        )
 
 
 def test_a_table_computed_again_has_the_same_rows(tmp_path):

@@ -160,7 +160,7 @@ def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
         train, validation, test = (int(np.sum(split == part)) for part in (TRAIN, VALIDATION, TEST))
         citation, note = identify_graph(name, shape, int(labels.max()) + 1, (train, validation, test))
     sums = features.sum(axis=1).A1
-    features = sp.diags_array(1 / np.where(sums > 0, sums, np.float32(1))).astype(np.float32) @ features
+    features = sp.diags(1 / np.where(sums > 0, sums, np.float32(1))).astype(np.float32) @ features
     return SplitGraph(name, features, labels, graph, split, citation, note)
 
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from grande_gnn.graph import approximate_search as module
-from grande_gnn.graph.approximate_search import Recall, approximate_lists, recall_of
-from grande_gnn.graph.exact_search import exact_lists
+from grande_gnn.graph.approximate_search import approximate_lists
+from grande_gnn.graph.exact_search import exact_lists, partial_squares
+from grande_gnn.graph.recall import recall_of
 
 CPU = torch.device("cpu")
 
@@ -108,10 +109,35 @@ def test_a_recall_that_was_not_reached_is_reported(small_groups, monkeypatch, ca
     assert str(recall) in caplog.text
 
 
-def test_a_recall_prints_its_interval():
-    assert str(Recall(0.9512, 0.94, 0.96, 1000)) == (
-        "0.951 (95 % interval 0.940 to 0.960, from 1000 random rows)"
+@pytest.mark.parametrize("length", [20, 60])
+def test_rough_lists_in_a_few_directions_lead_to_enough_true_neighbors(small_groups, monkeypatch, length):
+    wide = X @ np.random.default_rng(1).normal(size=(24, 64)).astype(np.float32)
+    wide += 0.3 * np.random.default_rng(2).normal(size=wide.shape).astype(np.float32)
+    monkeypatch.setitem(module.SKETCH, "cpu", 16)
+    seen = []
+    monkeypatch.setattr(
+        module, "partial_squares", lambda rows, *a: seen.append(rows.shape[1]) or partial_squares(rows, *a)
     )
+    lists, recall = approximate_lists(wide, length, CPU)
+    assert recall.value >= 0.95
+    assert recall.low <= share_found(lists, exact_lists(wide, length, CPU)) <= recall.high
+    assert seen.count(16) > seen.count(64) > 0
+    np.testing.assert_array_equal(lists, approximate_lists(wide, length, CPU)[0])
+
+
+def test_directions_are_those_in_which_samples_differ_most(monkeypatch):
+    monkeypatch.setitem(module.SKETCH, "cpu", 8)
+    random = np.random.default_rng(0)
+    Q = np.linalg.qr(random.normal(size=(40, 40)))[0]
+    flat = (random.normal(size=(500, 40)) * np.r_[np.full(8, 10.0), np.full(32, 0.01)]) @ Q
+    search = module._Search(torch.from_numpy(flat.astype(np.float32)), 5, 0)
+    assert search.is_rough
+    kept, whole = (torch.cdist(rows, rows) for rows in (search.sketch, search.all_rows))
+    np.testing.assert_allclose(kept, whole, rtol=1e-2, atol=1e-3)
+
+
+def test_few_dimensions_are_compared_as_they_are():
+    assert not module._Search(torch.from_numpy(X), 5, 0).is_rough
 
 
 def test_the_recall_of_lists_made_elsewhere(small_groups):

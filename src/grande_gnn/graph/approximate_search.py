@@ -6,9 +6,11 @@
    candidates for every member: the neighbors of my neighbors are probably mine, and a whole group shares one product.
 
 Step 2 is repeated until the recall is high enough, with further partitions where it stops growing. The recall is
-measured, on random rows whose exact lists are searched: the share of entries that are no farther than the last exact one.
-The work is about n · 10⁴ products instead of n². Every step is a matrix product, a selection or a gather in torch, so the
-CPU and CUDA share this code.
+measured on random rows (:mod:`.recall`). Every step is a matrix product, a selection or a gather in torch, so the CPU and
+CUDA share this code. The work is about n · 10⁴ products instead of n².
+
+On the CPU these products take the time. So both steps first see the samples in the 96 directions in which they differ most,
+until the lists there are good; one more descent then measures in all dimensions everyone whom those lists name.
 
 Lists are ordered as exact ones: the sample itself, then ascending distance, then index. They depend on the seed and the
 device only. Dong, Charikar & Li, WWW 2011 (neighbor descent); Jayaram Subramanya et al., NeurIPS 2019, and later work on
@@ -20,25 +22,29 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grande_gnn.graph.exact_search import centered_rows, rounding_unit, settle_near_ties, squared_norms
+from grande_gnn.graph.exact_search import (
+    centered_rows,
+    partial_squares,
+    rounding_unit,
+    settle_near_ties,
+    squared_norms,
+)
+from grande_gnn.graph.kept_lists import KeptLists
+from grande_gnn.graph.recall import N_CHECKED, Recall, RecallCheck
 from grande_gnn.internal.device import float32_products
 from grande_gnn.internal.progress import counting
 
-__all__ = ["ENOUGH", "Recall", "approximate_lists", "recall_of"]
+__all__ = ["ENOUGH", "approximate_lists"]
 
 logger = logging.getLogger(__name__)
 
 ENOUGH = 0.95
 """The recall from which on the search stops."""
-
-N_CHECKED = 1000
-"""Random rows whose exact lists tell the recall."""
 
 OVERLAP = 3
 """Groups of a partition that each sample joins."""
@@ -46,14 +52,26 @@ OVERLAP = 3
 BRANCHES = 256
 """Leaders that are compared at a time; more groups are made in several levels."""
 
-LARGEST = {"cpu": 2000, "cuda": 4000}
+LARGEST = {"cpu": 4000, "cuda": 4000}
 """Samples of a group of a partition, at most. Larger products pay on a GPU."""
 
 NEAR_ONES = {"cpu": 200, "cuda": 400}
 """Samples of a group of a descent, at most."""
 
+AT_A_TIME = {"cpu": 512, "cuda": 2**20}
+"""Samples of a group that are compared at a time: on the CPU, what is measured stays in the cache."""
+
 NAMED = 40
 """Entries of each member's list that are candidates for the group; longer lists name a third of their entries."""
+
+SKETCH = {"cpu": 96, "cuda": 0}
+"""Directions in which samples are compared at first; 0: all dimensions from the start."""
+
+SKETCHED_FROM = 10_000
+"""Random samples that tell these directions."""
+
+ROUGH = 0.9
+"""The recall in these directions from which on all dimensions are measured."""
 
 MOST_ROUNDS = 16
 USUAL_ROUNDS = 4
@@ -63,21 +81,6 @@ SLOW = 0.01
 """A descent that raises the recall by less is followed by a partition, which finds what no list names yet."""
 
 
-@dataclass(frozen=True)
-class Recall:
-    """The share of the true neighbors that were found, with its 95 % interval, from ``n`` random rows."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.value:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}, from {self.n} random rows)"
-        )
-
-
 def approximate_lists(
     X: NDArray[np.float32], length: int, device: torch.device, *, enough: float = ENOUGH, seed: int = 0
 ) -> tuple[NDArray[np.int32], Recall]:
@@ -85,17 +88,10 @@ def approximate_lists(
     with float32_products("ieee", device):
         search = _Search(torch.from_numpy(X).to(device), length, seed)
         search.partition()
-        recall = search.recall()
-        partition_next = False
-        for _ in range(MOST_ROUNDS):
-            logger.info("recall of the %d nearest neighbors: %s", length - 1, recall)
-            if recall.value >= enough:
-                break
-            if partition_next:
-                search.partition()
-            search.descend()
-            before, recall = recall.value, search.recall()
-            partition_next = recall.value - before < SLOW
+        if search.is_rough:
+            search.descend_until(ROUGH)
+            search.refine()
+        recall = search.descend_until(enough)
         if recall.value < enough:
             logger.warning(
                 "approximate neighbors reached a recall of %s instead of %g; search exactly if that matters", recall, enough
@@ -104,89 +100,71 @@ def approximate_lists(
         return search.lists(), recall
 
 
-def recall_of(
-    X: NDArray[np.float32], lists: NDArray[np.integer], device: torch.device, *, seed: int = 0
-) -> Recall:
-    """The recall of lists that somebody else made, each sample first in its own."""
-    with float32_products("ieee", device):
-        rows = centered_rows(torch.from_numpy(X).to(device))
-        squares = squared_norms(rows)
-        chosen = (
-            torch.randperm(len(X), generator=torch.Generator().manual_seed(seed))[:N_CHECKED].sort().values
-        )
-        check = _Check(rows, squares, lists.shape[1], chosen.to(device))
-        entries = torch.from_numpy(lists[chosen.numpy()].astype(np.int64)).to(device)
-        inner = (rows[check.rows, None] * rows[entries]).sum(2)
-        return check.of_values(squares[entries] - 2 * inner + squares[check.rows, None])
-
-
-class _Check:
-    """Random rows whose exact lists are searched, to see how much of them others find."""
-
-    def __init__(
-        self, features: torch.Tensor, squares: torch.Tensor, length: int, rows: torch.Tensor
-    ) -> None:
-        self.rows, self.length = rows, length
-        nearest = torch.empty(len(rows), 0, device=features.device)
-        for others in torch.arange(len(features), device=features.device).split(2**15):
-            part = _products(features, squares, rows, others)
-            part[rows[:, None] == others] = -math.inf
-            part = torch.cat([nearest, part], dim=1)
-            nearest = part.topk(min(length, part.shape[1]), largest=False, sorted=False).values
-        tolerance = rounding_unit(features.shape[1]) * 4 * squares[rows]
-        self.farthest = nearest.amax(1) + squares[rows] + tolerance
-
-    def of_values(self, values: torch.Tensor) -> Recall:
-        """The share of entries, without the sample itself, that are as near as the exact ones; squared distances."""
-        if self.length == 1:
-            return Recall(1.0, 1.0, 1.0, len(self.rows))
-        shares = (values[:, 1:] <= self.farthest[:, None]).double().mean(1).cpu().numpy()
-        value, half = float(shares.mean()), 1.96 * float(shares.std()) / math.sqrt(len(shares))
-        return Recall(value, max(0.0, value - half), min(1.0, value + half), len(shares))
-
-
-def _products(
-    rows: torch.Tensor, squares: torch.Tensor, group: torch.Tensor, others: torch.Tensor
-) -> torch.Tensor:
-    """‖y‖² − 2x·y, which orders the others y of each x by distance."""
-    columns = rows.index_select(0, others)
-    return torch.addmm(squares[others], rows.index_select(0, group), columns.T, alpha=-2.0)
-
-
 class _Search:
     """The nearest known samples of every sample, improved group by group."""
 
     def __init__(self, exact: torch.Tensor, length: int, seed: int) -> None:
         self.exact, self.length, self.device = exact, length, exact.device
-        self.rows = centered_rows(exact)
-        self.squares = squared_norms(self.rows)
         self.random = torch.Generator().manual_seed(seed)  # on the CPU: the same numbers for every device
-        n = len(exact)
-        everyone = torch.arange(n, dtype=torch.int32, device=self.device)
-        self.found = everyone[:, None].repeat(1, length)
-        self.values = torch.full((n, length), math.inf, device=self.device)
-        self.values[:, 0] = -math.inf  # the sample itself comes first
-        self.advance = counting("neighbors", n * (OVERLAP + USUAL_ROUNDS))
-        self._place = torch.full((n,), -1, dtype=torch.int64, device=self.device)
-        self._check = _Check(self.rows, self.squares, length, self._some(n, min(N_CHECKED, n)).sort().values)
+        self.all_rows = centered_rows(exact)
+        directions = SKETCH[self.device.type]
+        self.is_rough = 0 < 2 * directions <= exact.shape[1]
+        self.sketch = self._sketched(directions) if self.is_rough else self.all_rows
+        self.sketch_squares = squared_norms(self.sketch)
+        self.advance = counting("neighbors", len(exact) * (OVERLAP + USUAL_ROUNDS))
+        self._measure_in(self.sketch, self.sketch_squares)
+
+    def _measure_in(self, rows: torch.Tensor, squares: torch.Tensor) -> None:
+        """Begin empty lists by the distances of these rows."""
+        self.rows, self.squares, n = rows, squares, len(rows)
+        self.kept = KeptLists(n, self.length, self.device)
+        checked = self._some(n, min(N_CHECKED, n)).sort().values
+        self._check = RecallCheck(rows, squares, self.length, checked)
+
+    def _sketched(self, directions: int) -> torch.Tensor:
+        """The samples in the directions in which some of them differ most, by subspace iteration."""
+        some = self.all_rows[self._some(len(self.all_rows), SKETCHED_FROM)]
+        basis = torch.randn(some.shape[1], directions, generator=self.random).to(self.device)
+        for _ in range(3):
+            basis = torch.linalg.qr(some.T @ (some @ basis)).Q
+        return torch.cat([part @ basis for part in self.all_rows.split(2**14)])
 
     def partition(self) -> None:
         """Compare all pairs inside the groups of a new overlapping partition."""
-        everyone = torch.arange(len(self.rows), device=self.device)
-        for group in self._groups(everyone, LARGEST[self.device.type], OVERLAP):
+        for group in self._groups(LARGEST[self.device.type], OVERLAP):
             self._compare(group, group)
-            self.advance(len(group))
 
-    def descend(self) -> None:
-        """Compare small groups of near samples with everyone whom their lists name."""
+    def descend(self, found: torch.Tensor | None = None) -> None:
+        """Compare small groups of near samples with everyone whom their lists, or those in ``found``, name."""
         named = max(min(NAMED, self.length), self.length // 3)
-        everyone = torch.arange(len(self.rows), device=self.device)
-        for group in self._groups(everyone, NEAR_ONES[self.device.type], 1):
-            names = self.found.index_select(0, group)[:, :named]
+        for group in self._groups(NEAR_ONES[self.device.type], 1):
+            names = (self.kept.found[:, :named] if found is None else found).index_select(0, group)
             self._compare(group, names.flatten().unique().long())
-            self.advance(len(group))
 
-    def _groups(self, members: torch.Tensor, largest: int, overlap: int) -> Iterator[torch.Tensor]:
+    def descend_until(self, enough: float) -> Recall:
+        """Repeat descents until the recall is enough, with a new partition where one has hardly raised it."""
+        recall, partition_next = self.recall(), False
+        for _ in range(MOST_ROUNDS):
+            logger.info("recall of the %d nearest neighbors: %s", self.length - 1, recall)
+            if recall.value >= enough:
+                break
+            if partition_next:
+                self.partition()
+            self.descend()
+            before, recall = recall.value, self.recall()
+            partition_next = recall.value - before < SLOW
+        return recall
+
+    def refine(self) -> None:
+        """Measure in all dimensions from here on, beginning with everyone whom the rough lists name."""
+        rough = self.kept.found
+        self._measure_in(self.all_rows, squared_norms(self.all_rows))
+        self.descend(rough)
+
+    def _groups(self, largest: int, overlap: int) -> Iterator[torch.Tensor]:
+        yield from self._divided(torch.arange(len(self.rows), device=self.device), largest, overlap)
+
+    def _divided(self, members: torch.Tensor, largest: int, overlap: int) -> Iterator[torch.Tensor]:
         """Divide samples among random leaders, ``overlap`` nearest ones each, until no group is too large."""
         if len(members) <= largest:
             yield members
@@ -196,7 +174,9 @@ class _Search:
         overlap = min(overlap, len(leaders) - 1)
         nearest = torch.cat(
             [
-                self._products(part, leaders).topk(overlap, largest=False).indices
+                partial_squares(self.sketch, self.sketch_squares, part, leaders)
+                .topk(overlap, largest=False)
+                .indices
                 for part in members.split(2**15)
             ]
         ).flatten()
@@ -208,44 +188,30 @@ class _Search:
                 mixed = group[self._some(len(group), len(group))]
                 yield from mixed.split(largest)
             elif len(group) > 1:
-                yield from self._groups(group, largest, 1)
+                yield from self._divided(group, largest, 1)
 
     def _some(self, n: int, count: int) -> torch.Tensor:
         return torch.randperm(n, generator=self.random)[:count].to(self.device)
 
-    def _products(self, group: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        return _products(self.rows, self.squares, group, others)
-
     def _compare(self, group: torch.Tensor, others: torch.Tensor) -> None:
         """Measure each sample of a group against the others, and keep the nearest of old and new."""
-        values = self._products(group, others)
-        known = self.found.index_select(0, group)
-        self._place[others] = torch.arange(len(others), device=self.device)
-        places = self._place[known.long()]
-        self._place[others] = -1
-        # What a list has already must not be found again; places of −1 name nobody of these others.
-        row, column = (places >= 0).nonzero(as_tuple=True)
-        values[row, places[row, column]] = math.inf
-        new, which = values.topk(min(self.length, len(others)), largest=False, sorted=False)
-        new += self.squares[group, None]
-        values = torch.cat([self.values.index_select(0, group), new], dim=1)
-        entries = torch.cat([known, others[which].int()], dim=1)
-        nearest, order = values.topk(self.length, largest=False)
-        self.values[group] = nearest
-        self.found[group] = entries.gather(1, order)
+        for part in group.split(AT_A_TIME[self.device.type]):
+            values = partial_squares(self.rows, self.squares, part, others)
+            self.kept.merge(part, others, values, self.squares[part])
+            self.advance(len(part))
 
     def recall(self) -> Recall:
         """How many of the true entries the lists have by now."""
-        return self._check.of_values(self.values[self._check.rows])
+        return self._check.of_values(self.kept.values[self._check.rows])
 
     def lists(self) -> NDArray[np.int32]:
         """The lists in canonical order: near-ties of the float32 products are measured again in float64."""
         unit = rounding_unit(self.rows.shape[1])
         lists = np.empty((len(self.rows), self.length), dtype=np.int32)
         for rows in torch.arange(len(self.rows), device=self.device).split(2**14):
-            found = self.found[rows].long()
+            found = self.kept.found[rows].long()
             tolerance = unit * (self.squares[rows, None] + self.squares[found])
-            close = self.values[rows].diff(dim=1) <= tolerance[:, 1:] + tolerance[:, :-1]
+            close = self.kept.values[rows].diff(dim=1) <= tolerance[:, 1:] + tolerance[:, :-1]
             settle_near_ties(self.exact, rows, found, close)
             lists[rows[0] : rows[-1] + 1] = found.int().cpu().numpy()
         return lists

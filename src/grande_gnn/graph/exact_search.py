@@ -28,6 +28,7 @@ __all__ = [
     "list_distances",
     "nearest_to_new",
     "pair_distances",
+    "partial_squares",
     "rounding_unit",
     "settle_near_ties",
     "squared_norms",
@@ -108,6 +109,14 @@ def rounding_unit(d: int) -> float:
     It grows like √d·u (Higham & Mary, 2019). Seen on real and hostile data: at most 0.43 √d u (‖x‖² + ‖y‖²).
     """
     return (8 + math.sqrt(d) / 2) * torch.finfo(torch.float32).eps
+
+
+def partial_squares(
+    rows: torch.Tensor, squares: torch.Tensor, group: torch.Tensor, others: torch.Tensor
+) -> torch.Tensor:
+    """‖y‖² − 2x·y, which orders the others y of each x by distance; with ‖x‖² it is the squared distance."""
+    columns = rows.index_select(0, others)
+    return torch.addmm(squares[others], rows.index_select(0, group), columns.T, alpha=-2.0)
 
 
 def squared_norms(rows: torch.Tensor) -> torch.Tensor:

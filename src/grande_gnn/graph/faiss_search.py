@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from grande_gnn.errors import MissingDependencyError
-from grande_gnn.graph.approximate_search import ENOUGH, Recall, recall_of
+from grande_gnn.graph.approximate_search import ENOUGH
+from grande_gnn.graph.recall import Recall, recall_of
 
 __all__ = ["faiss_lists"]
 

@@ -17,10 +17,11 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from grande_gnn.graph.approximate_search import Recall, approximate_lists
+from grande_gnn.graph.approximate_search import approximate_lists
 from grande_gnn.graph.balltree_search import balltree_lists
 from grande_gnn.graph.exact_search import exact_lists, exact_seconds, list_distances, nearest_to_new
 from grande_gnn.graph.faiss_search import faiss_lists
+from grande_gnn.graph.recall import Recall
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.moved import moved_name
 from grande_gnn.internal.validation import check_choice, check_features, check_integer, check_lists

@@ -16,8 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from grande_gnn.errors import GrandeError
-from grande_gnn.graph.approximate_search import Recall, approximate_lists
+from grande_gnn.graph.approximate_search import approximate_lists
 from grande_gnn.graph.exact_search import exact_lists, exact_seconds
+from grande_gnn.graph.recall import Recall
 from grande_gnn.internal.cluster import joined_cluster
 from grande_gnn.internal.device import resolve_device
 

@@ -10,7 +10,7 @@ from sklearn.neighbors import BallTree
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import exact_search, ranked_lists
-from grande_gnn.graph.exact_search import centered_rows, exact_lists, rounding_unit
+from grande_gnn.graph.exact_search import centered_rows, exact_lists, nearest_to_new, rounding_unit
 
 CPU = torch.device("cpu")
 
@@ -201,6 +201,32 @@ def test_products_are_not_rounded_as_a_gpu_may_round_them(monkeypatch):
     np.testing.assert_array_equal(exact_lists(X, 20, CPU), brute_force(X, 20))
     with pytest.raises(AssertionError), products("tf32", CPU):  # the simulated rounding would be noticed
         torch.testing.assert_close(as_chosen(torch.from_numpy(X)), torch.from_numpy(X))
+
+
+# -- new samples --------------------------------------------------------------------------------------
+
+
+def test_new_samples_of_every_block_have_their_own_neighbors():
+    rng = np.random.default_rng(5)
+    fitted = rng.normal(size=(2**15, 2)).astype(np.float32)
+    new = rng.normal(size=(2**10 + 50, 2)).astype(np.float32)  # two blocks of 2⁹ and a part of one
+    found, distances = nearest_to_new(new, fitted, 3)
+    for row in (0, 511, 512, 1023, 1024, len(new) - 1):
+        away = np.sqrt(((fitted.astype(np.float64) - new[row]) ** 2).sum(1))
+        nearest = np.lexsort((np.arange(len(fitted)), away))[:3]
+        np.testing.assert_array_equal(found[row], nearest)
+        np.testing.assert_allclose(distances[row], away[nearest], rtol=1e-12)
+
+
+def test_ties_that_rounding_hides_are_broken_by_index():
+    """128 corners of a box are equally far from its middle, which the rounded products around another mean do not see."""
+    signs = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 7), -1).reshape(-1, 7)
+    corners = signs * np.sqrt(np.arange(2, 9))
+    others = np.random.default_rng(6).normal(size=(40, 7)) + 50
+    fitted = np.vstack([corners, others]).astype(np.float32)
+    found, distances = nearest_to_new(np.zeros((1, 7), dtype=np.float32), fitted, 5)
+    assert found.tolist() == [[0, 1, 2, 3, 4]]
+    assert (distances == distances[0, 0]).all()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -8,7 +8,7 @@ python tests/mutation/run.py --gpu --prefix cu-  on a machine with a GPU
 ``mutations.jsonl`` holds one mutation per line: the ``file`` below ``src/grande_gnn``, the ``old`` text, which must
 occur there exactly once (or ``nth`` says which occurrence is meant, counted from 0), the ``new`` text, the ``tests``
 to run, a ``note``, and whether version 0.1 noticed it. ``equivalent`` gives the reason why a mutation changes nothing
-that a user could see; it is then not tried. A mutation is
+that a user could see; it is then tried only with ``--equivalent``. A mutation is
 
 - *killed* if a test fails,
 - *survived* if all tests pass,
@@ -139,11 +139,12 @@ def run_tests(
                 command, cwd=project, env=environment, capture_output=True, text=True, timeout=seconds
             )
         except subprocess.TimeoutExpired:
-            return Outcome(None)
+            return Outcome(None, error=f"no end after {seconds:g} s")
         failed = Path(cache, "v", "cache", "lastfailed")
         names = tuple(json.loads(failed.read_text("utf-8"))) if failed.exists() else ()
-    errors = [line[1:].strip() for line in done.stdout.splitlines() if line.startswith("E  ")]
-    return Outcome(done.returncode, names, errors[0][:200] if errors else "")
+    lines = done.stdout.splitlines() + done.stderr.splitlines()
+    errors = [line[1:].strip() for line in lines if line.startswith("E  ")] or lines[-1:] or [""]
+    return Outcome(done.returncode, names, errors[0][:200])
 
 
 def state_of(
@@ -171,7 +172,7 @@ def row_of(mutation: Mutation, state: str, outcome: Outcome) -> str:
 
 def try_all(
     mutations: Sequence[Mutation], jobs: int, seconds: float, out: Path | None, *,
-    unmutated: bool = True, leave_out: bool = False, gpu: bool = False,
+    unmutated: bool = True, leave_out: bool = False, gpu: bool = False, equivalent: bool = False,
 ) -> dict[str, str]:  # fmt: skip
     """The state of each mutation by its id; several are tried at once, each in a copy of its own."""
     states: dict[str, str] = {}
@@ -185,7 +186,7 @@ def try_all(
                 return run_tests([test], copy, seconds, gpu=gpu)
 
         def attempt(mutation: Mutation) -> tuple[str, Outcome]:
-            if mutation.equivalent:
+            if mutation.equivalent and not equivalent:
                 return "equivalent", Outcome(None)
             with taken(copies) as copy:
                 return state_of(mutation, copy, seconds, left_out, gpu=gpu)
@@ -219,8 +220,9 @@ def failing_anyway(outcomes: dict[str, Outcome], leave_out: bool) -> list[str]:
     """The tests and files that fail without any mutation: they would seem to kill every one."""
     bad = {test: outcome for test, outcome in outcomes.items() if outcome.status not in (0, NO_TESTS)}
     failed = sorted({name for test, outcome in bad.items() for name in outcome.failed or (test,)})
-    for name in failed:
-        print(f"fails without any mutation: {name}", file=sys.stderr)
+    for test, outcome in bad.items():
+        names = " ".join(outcome.failed)
+        print(f"{test} fails without any mutation: {outcome.status} {outcome.error} {names}", file=sys.stderr)
     if failed and not leave_out:
         sys.exit(f"{len(failed)} tests fail without any mutation: mend them, or give --leave-out")
     return failed
@@ -278,6 +280,9 @@ def main() -> int:
     parser.add_argument(
         "--gpu", action="store_true", help="let the tests use the GPU instead of an interpreter"
     )
+    parser.add_argument(
+        "--equivalent", action="store_true", help="try those that the list calls equivalent, too"
+    )
     options = parser.parse_args()
     ids = set(filter(None, options.ids.split(",")))
     mutations = [m for m in read_mutations() if m.id.startswith(options.prefix) and (not ids or m.id in ids)]
@@ -291,6 +296,7 @@ def main() -> int:
         states |= try_all(
             [m for m in mutations if m.id not in known], options.jobs, options.seconds, options.out,
             unmutated=not options.no_unmutated, leave_out=options.leave_out, gpu=options.gpu,
+            equivalent=options.equivalent,
         )  # fmt: skip
     return summarize(mutations, states)
 

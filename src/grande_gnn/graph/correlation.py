@@ -61,7 +61,7 @@ Measure = Callable[[int], Scorer]
 """From the depth K to the scorer at that depth."""
 
 
-_TABLE_BYTES = {"cpu": 2**21, "cuda": 2**29}
+_TABLE_BYTES = {"cpu": 2**21, "cuda": 2**31}
 """Positions that are kept at a time: what the processor's cache holds, or a small part of a GPU's memory."""
 
 _MOST_ROWS = {"cpu": 64, "cuda": 4096}

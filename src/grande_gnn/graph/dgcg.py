@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from grande_gnn.graph.correlation import Measure, rank_correlation
 from grande_gnn.graph.graph import Graph
 from grande_gnn.graph.neighbors import ranked_lists
+from grande_gnn.internal.row_blocks import for_row_blocks
 from grande_gnn.internal.validation import check_choice, check_lists
 
 __all__ = ["THRESHOLDS", "dgcg_edges", "dgcg_graph"]
@@ -98,7 +99,9 @@ def dgcg_graph(
 
 def _density(scores: NDArray[np.float64], cut: float, count_self: bool) -> float:
     counted = scores if count_self else scores[:, 1:]
-    return np.count_nonzero(counted > cut) / (len(scores) * min(N_CANDIDATES, len(scores)))
+    above: list[int] = []
+    for_row_blocks(lambda rows: above.append(np.count_nonzero(counted[rows] > cut)), counted)
+    return sum(above) / (len(scores) * min(N_CANDIDATES, len(scores)))
 
 
 def _bisect(scores: NDArray[np.float64], count_self: bool) -> float:

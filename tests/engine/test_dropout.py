@@ -44,3 +44,14 @@ def test_ones_and_zeros_in_the_right_share(p):
         assert (share - (1 - p)).abs().max() <= 6 * np.sqrt(
             p * (1 - p) / (got.numel() / got.shape[axis])
         ) + 1e-9
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3])
+@pytest.mark.parametrize("shape", [(50, 30), (2000, 101), (43_000, 101)])
+def test_multiplying_block_by_block_uses_the_same_mask(p, shape):
+    values = torch.rand(shape) + 0.5
+    out = torch.empty_like(values)
+    stream = MaskStream(shape, p, (0, 0, 0))
+    for mask in masks(shape=shape, p=p, count=2):
+        stream.multiply(values, out)
+        assert torch.equal(out, values * mask)

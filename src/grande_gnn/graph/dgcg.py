@@ -100,7 +100,7 @@ def dgcg_graph(
 def _density(scores: NDArray[np.float64], cut: float, count_self: bool) -> float:
     counted = scores if count_self else scores[:, 1:]
     above: list[int] = []
-    for_row_blocks(lambda rows: above.append(np.count_nonzero(counted[rows] > cut)), counted)
+    for_row_blocks(lambda rows: above.append(int(np.count_nonzero(counted[rows] > cut))), counted)
     return sum(above) / (len(scores) * min(N_CANDIDATES, len(scores)))
 
 

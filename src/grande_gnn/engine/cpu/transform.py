@@ -96,7 +96,10 @@ class Inputs:
         self.training = training and bool(self.drop)
         if self.training:
             for r, mask in self.masks.items():
-                torch.mul(self.scaled, mask.next().to(self.X.device), out=self.masked[r])
+                if self.X.is_cuda:
+                    torch.mul(self.scaled, mask.next().to(self.X.device), out=self.masked[r])
+                else:
+                    mask.multiply(self.scaled, self.masked[r])
 
     def __getitem__(self, repetition: int) -> Tensor:
         return self.masked[repetition] if self.training else self.X

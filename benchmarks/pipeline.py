@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ STAGES = ("read", "search", "graph", "held_out", "final", "assess", "report", "w
 class Watch:
     """Seconds of each stage; a stage inside another interrupts it."""
 
-    def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STAGES, 0.0)
+    def __init__(self, stages: Sequence[str] = STAGES) -> None:
+        self.seconds = dict.fromkeys(stages, 0.0)
         self._running: list[str] = []
         self._since = 0.0
 

@@ -137,6 +137,15 @@ def test_the_pipeline_is_measured_stage_by_stage_and_resumed(tmp_path):
         assert float(row["accuracy"]) > 0.3
 
 
+def test_the_parts_of_an_epoch_add_up_and_none_is_far_below_its_limit(tmp_path):
+    out = tmp_path / "parts.csv"
+    run("epoch_parts.py", "--n", 3000, "--threads", 1, "--epochs", 3, "--out", out)
+    rows = {row["part"]: row for row in rows_of(out)}
+    parts = [float(row["seconds"]) for name, row in rows.items() if name != "epoch"]
+    assert sum(parts) == pytest.approx(float(rows["epoch"]["seconds"]), rel=0.01)
+    assert float(rows["products"]["seconds"]) > 0.5 * float(rows["products"]["limit_seconds"])
+
+
 @pytest.mark.slow
 def test_searches_are_compared_in_processes_of_their_own(tmp_path):
     out = tmp_path / "search.csv"

@@ -19,7 +19,7 @@ def _squares(n=300, d=5, seed=0):
 
 def _offer(kept, squares, others):
     everyone = torch.arange(len(squares))
-    offset = torch.linspace(0, 3, len(squares))
+    offset = torch.linspace(-3, 3, len(squares))
     kept.merge(everyone, others, squares[:, others] - offset[:, None], offset)
 
 

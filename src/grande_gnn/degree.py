@@ -7,7 +7,7 @@
     ρ(q, i) = ‖h_q − h_i‖₂                                 ρ′ = (ρ − min ρ) / (max ρ − min ρ)
 
 h is the head's output before propagation, so the degree is recomputed in every forward pass and the gradient
-flows through it into the weights. Far neighbours → large δ → weak messages.
+flows through it into the weights. Far neighbors → large δ → weak messages.
 
 This file is the definition, in plain torch. The replica engine computes the same degree for many trainings at
 once with a hand-written gradient; the tests compare the two.
@@ -62,8 +62,8 @@ def grande_degree(
     Parameters
     ----------
     h : the head's output H⁽⁰⁾; leading dimensions are separate problems on the same graph.
-    graph : the neighbourhoods; every node is its own neighbour, so min ρ = 0.
-    sigma : scale of the kernel, > 0. The smaller it is, the more far neighbours are penalized; σ → ∞ gives
+    graph : the neighborhoods; every node is its own neighbor, so min ρ = 0.
+    sigma : scale of the kernel, > 0. The smaller it is, the more far neighbors are penalized; σ → ∞ gives
         s = 1 and δ = |N| + 1.
     detach : stop the gradient at the degree.
     largest : max ρ of the graph that the head was trained on, if ``graph`` is a part of a larger one.
@@ -150,7 +150,7 @@ class Degree:
     def frozen(self, H: Tensor, graph: Graph) -> Degree | None:
         """The same degree with its constants fixed at the output ``H`` of a whole graph.
 
-        It can then be evaluated on a few new nodes and their neighbours alone. ``None``: the degree of a node may
+        It can then be evaluated on a few new nodes and their neighbors alone. ``None``: the degree of a node may
         depend on any other node, so the whole graph has to be evaluated again with every new node.
         """
         return None

@@ -158,7 +158,7 @@ def test_disconnected_data(case):
     assert (system.transduction_ == y)[near].mean() > 0.9
 
 
-def test_fewer_samples_than_neighbours(case):
+def test_fewer_samples_than_neighbors(case):
     y = np.array([0, 1, 0, 1, 0])
     assert make(case).fit(samples(case, y), [0, 1, -1, -1, -1]).transduction_.shape == (5,)
 

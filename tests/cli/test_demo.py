@@ -1,4 +1,4 @@
-"""``grande demo`` writes digits, labels them, and compares the degrees."""
+"""``grande demo`` writes partly covered digits, labels them, and compares the degrees."""
 
 import re
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from grande_gnn import Labelling
-from grande_gnn.cli.demo import KEEP_EVERY, write_digits
+from grande_gnn.cli.demo import KEEP_EVERY, LARGEST, covered, write_digits
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def few_digits(monkeypatch):
 
 
 def test_every_tenth_digit_is_written_into_its_class_folder(few_digits, tmp_path):
-    truth = write_digits(tmp_path, few_digits)
+    truth = write_digits(tmp_path, few_digits.images, few_digits.target)
     assert len(truth) == len(list(tmp_path.rglob("*.png"))) == 120
     labelled = [file for file in truth if not file.startswith("unlabeled/")]
     assert len(labelled) == 120 // KEEP_EVERY
@@ -30,6 +30,18 @@ def test_every_tenth_digit_is_written_into_its_class_folder(few_digits, tmp_path
     pixels = np.array(Image.open(tmp_path / next(iter(truth))))
     assert pixels.shape == (32, 32)
     assert pixels.max() == 255  # paper is white
+
+
+def test_a_rectangle_of_one_gray_value_covers_a_part_of_each_digit():
+    images = load_digits().images
+    changed = covered(images) != images
+    assert 0.7 < changed.any((1, 2)).mean() < 0.8  # the others have a rectangle without area
+    for image, mask in zip(covered(images), changed, strict=True):
+        assert len(set(image[mask])) <= 1
+        assert mask.any(0).sum() <= LARGEST >= mask.any(1).sum()
+        assert 0 <= image.min() <= image.max() <= 16
+    assert np.array_equal(covered(images), covered(images))
+    assert not np.array_equal(covered(images), covered(images, seed=1))
 
 
 def test_the_demo_labels_and_compares(few_digits, grande, tmp_path, monkeypatch):
@@ -51,7 +63,13 @@ def test_the_demo_labels_and_compares(few_digits, grande, tmp_path, monkeypatch)
     assert "degree centrality" in result.output
     assert "GRaNDe, σ = 0.2" in result.output
     assert "points (95 % interval" in result.output
-    assert "do not show what the degree gains" in result.output
+    assert "that are not covered the two are equally good" in result.output
+    bands = re.findall(r"^  .* +(\d+) labels, +([\d.]+) % right$", result.output, re.MULTILINE)
+    assert sum(int(n) for n, _ in bands) == 108
+    assert sum(int(n) * float(share) for n, share in bands) / 108 == pytest.approx(
+        100 * np.mean(right), abs=0.1
+    )
+    assert f"grande review {out / 'labels'}" in result.output
 
 
 def test_the_printed_command_does_the_same(few_digits, grande, tmp_path, monkeypatch):

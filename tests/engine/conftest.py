@@ -16,7 +16,7 @@ from grande_gnn.graph import Graph
 
 
 def mean_distance_degree(h, graph):
-    """A user's degree: neighbours counted, and their mean distance."""
+    """A user's degree: neighbors counted, and their mean distance."""
     q, i = graph.edges(h.device)
     distance = torch.linalg.vector_norm(h[q] - h[i], dim=-1)
     count = degree_centrality(graph, like=h)

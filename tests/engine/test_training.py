@@ -313,5 +313,5 @@ def test_refuses_a_graph_of_other_samples(problem, connected):
 @pytest.mark.parametrize(("degree", "scale", "lr"), [(0.2, 1e37, 1e-3), ("centrality", 1.0, 1e38)])
 def test_a_training_that_overflows_is_an_error_and_not_an_answer(problem, model, degree, scale, lr):
     settings, replicas = replace(CPU, model=model, lr=lr), [Replica(problem.labels, degree)]
-    with pytest.raises(InvalidInputError, match=r"left the range of its numbers.*; got 1 of 1 trainings"):
+    with pytest.raises(InvalidInputError, match=r"training overflowed.*; got 1 of 1 trainings"):
         train(problem.X * scale, problem.graph, replicas, 3, settings)

@@ -52,7 +52,7 @@ def test_a_reciprocal_edge_is_a_knn_edge_and_no_node_exceeds_k():
 
 
 @pytest.mark.parametrize("build", FROM_FEATURES.values())
-def test_one_sample_and_one_neighbour_give_loops_only(build):
+def test_one_sample_and_one_neighbor_give_loops_only(build):
     assert build([[1.0]], 40).n_edges == 1
     assert build(X, 1).n_edges == len(X)
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from grande_gnn.errors import InvalidInputError, MissingDependencyError
-from grande_gnn.internal.cluster import joined_cluster
+from grande_gnn.errors import GrandeError, InvalidInputError, MissingDependencyError
+from grande_gnn.internal.cluster import fetched, joined_cluster
 
 
 @pytest.fixture
@@ -72,3 +72,40 @@ def test_without_ray_the_error_has_the_pip_line(monkeypatch):
         joined_cluster(None),
     ):
         pytest.fail("joined")
+
+
+class LostTask(Exception):
+    """What Ray raises when a worker is lost, or around the error of a task."""
+
+    def __init__(self, message, cause=None):
+        super().__init__(message)
+        self.cause = cause
+
+
+def ray_that_raises(error):
+    def get(reference):
+        raise error
+
+    return SimpleNamespace(get=get, exceptions=SimpleNamespace(RayError=LostTask))
+
+
+def test_the_result_of_a_task_is_fetched():
+    assert fetched(SimpleNamespace(get={"task": 3}.get), "task", "the training", 5) == 3
+
+
+def test_a_lost_task_is_one_sentence_that_says_what_is_kept():
+    lost = ray_that_raises(LostTask("the node\ndied"))
+    with pytest.raises(
+        GrandeError,
+        match=r"^the training failed 6 times .*\(features are kept\); got LostTask: the node died$",
+    ):
+        fetched(lost, "task", "the training", 5, kept="features")
+    with pytest.raises(GrandeError, match=r"and run the command again; got"):
+        fetched(lost, "task", "the training", 5)
+
+
+def test_an_error_of_this_package_is_raised_as_it_is():
+    refused = InvalidInputError("y must be labels; got none")
+    with pytest.raises(InvalidInputError, match="y must be labels") as found:
+        fetched(ray_that_raises(LostTask("in a task", refused)), "task", "the training", 5)
+    assert found.value is refused

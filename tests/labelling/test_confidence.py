@@ -29,7 +29,7 @@ def test_reliability_bins_hold_everybody_once():
 def test_only_the_lonely_are_outliers():
     distances = np.append(np.random.default_rng(3).uniform(1, 2, 200), 50.0)
     assert np.flatnonzero(distances > outlier_limit(distances)).tolist() == [200]
-    assert outlier_limit(np.array([np.inf, np.inf])) == np.inf  # too few samples to have a fifth neighbour
+    assert outlier_limit(np.array([np.inf, np.inf])) == np.inf  # too few samples to have a fifth neighbor
 
 
 def test_outliers_are_three_quartile_ranges_away_on_a_log_scale():

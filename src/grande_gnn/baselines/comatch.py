@@ -1,6 +1,6 @@
 """CoMatch: class probabilities and embeddings of unlabelled images train each other through two graphs.
 
-Each step sees a weak and two strong views of unlabelled images and minimises
+Each step sees a weak and two strong views of unlabelled images and minimizes
 
     CE(labelled) + λ_u · CE(strong view | pseudo-label p, where max p ≥ threshold) + λ_c · CE(Q, S)
 

@@ -152,7 +152,7 @@ class LDS(System):
     n_neighbors, metric : the first graph: nearest others by ``"euclidean"`` or ``"cosine"`` distance.
     candidates : ``"all"`` pairs may become edges, as published, or those at most two edges apart (``"two-hop"``), which
         needs memory for these only; ``"auto"`` takes all up to 2,000 samples, on a GPU up to 8,000.
-    tau, eta : inner steps that a hypergradient goes back through, and the outer learning rate, which decays as
+    tau, eta : inner steps that a hypergradient backpropagates through, and the outer learning rate, which decays as
         1 / (1 + t/1000).
     inner_steps, rounds, patience : most steps of an inner training; most inner trainings; and how many of them in
         a row may end without a better stopping accuracy.

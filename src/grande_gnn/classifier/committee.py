@@ -135,7 +135,7 @@ def train_committee(
 
     Parameters
     ----------
-    candidates : the members to be, with their problems.
+    candidates : the future members with their learning problems.
     codes : the class code of every sample, −1 where it has no label.
     groups : copies share a number (:mod:`.copies`).
     of_halves : the problems of each half of the labels, where they differ from the candidates'.

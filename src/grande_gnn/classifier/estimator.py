@@ -35,10 +35,10 @@ __all__ = ["GrandeClassifier"]
 
 
 class GrandeClassifier(ClassifierMixin, CheckedInputs):
-    """Semi-supervised classifier: a diffusion GNN on a neighbour graph, with the GRaNDe degree.
+    """Semi-supervised classifier: a diffusion GNN on a neighbor graph, with the GRaNDe degree.
 
     Samples become ranked lists, lists a graph, and SGC or APPNP spreads the known labels over it with
-    Â = D^(−½)(A + I)D^(−½), D = diag(δ), where δ counts the neighbours and how far they are.
+    Â = D^(−½)(A + I)D^(−½), D = diag(δ), where δ counts the neighbors and how far they are.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     degree_, graph_, parameters_, problem_, choice_ : of the first member: the degree δ of every node after training, the
         graph that the labels were spread over, the trained parameters, what is needed to train on other labels, and
         graph, n_neighbors, normalize and sigma as used.
-    features_ : the fitted rows, as they were trained on before normalization.
-    reduction_ : how sparse features became dense; ``None`` if they were.
+    features_ : the fitted rows before normalization.
+    reduction_ : how sparse features became dense; ``None`` if they were dense already.
     neighbors_ : the neighbors of the normalized features, searched once for everything that needs them.
     normalizer_ : the statistics of the normalization.
     selection_ : what ``"auto"`` became, with held-out predictions; ``None`` when nothing was ``"auto"``.

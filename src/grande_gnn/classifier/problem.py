@@ -1,4 +1,4 @@
-"""What is to be learned, without the labels: everyone who trains on labels asks a :class:`LearningProblem`.
+"""What is to be learned, without the labels: whatever trains on labels uses a :class:`LearningProblem`.
 
 Inputs, graph, degree and settings are made once; tuning, held-out predictions, the accuracy estimate, evaluations and
 compared systems then train on different labels of the same problem.

@@ -136,7 +136,7 @@ def _likelihoods(halves: Halves) -> Float:
 
 
 def _mean(each: Sequence[Halves], weights: Sequence[float] | Float) -> Halves:
-    """The weighted mean of what several say."""
+    """The weighted mean of several predictions."""
     if len(each) == 1 and weights[0] == 1:
         return each[0]
     one, other = (

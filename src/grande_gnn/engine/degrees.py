@@ -1,4 +1,4 @@
-"""The degrees that a name can choose: one registry for the classifier, the experiments and the command line.
+"""The degrees by name: one registry for the classifier, the experiments and the command line.
 
 Importing it does not import torch; a degree itself (:mod:`grande_gnn.degree`) is made when it is needed.
 """
@@ -32,7 +32,7 @@ DEGREES: dict[str, Callable[[float], Degree]] = {"grande": _grande, "centrality"
 
 
 def register_degree(name: str, factory: Callable[[float], Degree]) -> None:
-    """Let ``name`` choose the degree that ``factory`` makes from σ; an earlier degree of this name is replaced."""
+    """Register the degree that ``factory`` makes from σ under ``name``; an earlier degree of this name is replaced."""
     DEGREES[name] = factory
 
 

@@ -1,8 +1,8 @@
-"""Early stopping on validation samples: the epoch with the lowest validation loss counts, or the last one.
+"""Early stopping on validation samples: the result is the epoch with the lowest validation loss, or the last epoch.
 
 The training ends in its second half, as soon as the loss of an epoch is above the mean of the last ``patience`` ones before
 it (Fey and Lenssen, Fast Graph Representation Learning with PyTorch Geometric, 2019: their benchmark of citation networks).
-There the best epoch counts; Kipf and Welling, who have nearly the same rule, keep the last one (``Settings.best_epoch``).
+They keep the best epoch; Kipf and Welling, who have nearly the same rule, keep the last one (``Settings.best_epoch``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The models that a name can choose, as objects: what each makes of the settings that all models share.
+"""The models by name: each is an object that says how it uses the settings that all models share.
 
     APPNP  Z = H⁽ᴷ⁾,  H⁽ᵏ⁾ = (1 − α) Â H⁽ᵏ⁻¹⁾ + α H⁽⁰⁾,  H⁽⁰⁾ = MLP(X)             K = 10
     SGC    Z = Â^K (X W + b); with a degree that ignores the output Z = Â^K X W + b     K = 2
@@ -25,7 +25,7 @@ __all__ = ["APPNP", "MODELS", "SGC", "Model", "PlainModel", "as_model", "registe
 
 
 class Model:
-    """A model of the registry; its methods say what a training makes of the common settings."""
+    """A model of the registry; its methods say how a training uses the common settings."""
 
     name: str
     title: str  # how tables and figures print it
@@ -173,7 +173,7 @@ MODELS: dict[str, Model] = {
 
 
 def register_model(model: Model) -> None:
-    """Let ``model.name`` choose this model; an earlier model of this name is replaced."""
+    """Register a model under ``model.name``; an earlier model of this name is replaced."""
     MODELS[model.name] = model
 
 

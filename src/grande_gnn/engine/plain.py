@@ -30,7 +30,7 @@ It is trained by the same loop as the built-in models, with the same replicas, s
 How a module is built for one training: a class or function is called with (n_features, n_classes), and by keyword with
 those of ``hidden``, ``n_hops``, ``alpha``, ``dropout``, ``replica`` and ``settings`` that are parameters of it; a module is
 copied and every part that has ``reset_parameters`` is reset. Initial weights depend on (seed, repetition, fold), dropout
-on (seed, repetition, epoch): torch's global generators are seeded for the moment and restored. A module may name
+on (seed, repetition, epoch): torch's global generators are seeded temporarily and then restored. A module may name
 parameters that take no weight decay in an attribute ``undecayed``.
 """
 
@@ -197,7 +197,7 @@ class PlainTraining:
                 parameter.grad = torch.zeros_like(parameter)
 
     def evaluate(self) -> tuple[Tensor, None, Tensor]:
-        """Logits in evaluation mode, and the last degree that the module asked for, or degree centrality."""
+        """Logits in evaluation mode, and the last degree that the module computed, or degree centrality."""
         self.module.eval()
         logits = self._logits()
         last = self.degree.last
@@ -225,7 +225,7 @@ class _Together:
 
 
 class AskedDegree(Degree):
-    """A degree that remembers its last answer, for the outcome, and stops the gradient if it is detached."""
+    """A degree that remembers its last result, for the outcome, and stops the gradient if it is detached."""
 
     def __init__(self, degree: Degree, detach: bool) -> None:
         self.degree, self.detach = degree, detach

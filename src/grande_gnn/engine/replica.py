@@ -35,7 +35,7 @@ class Settings:
     alpha: float = 0.1  # return probability of APPNP; SGC has none
     dropout: float = 0.5  # on the input and the hidden layer of APPNP; SGC has none
     weight_decay: float = 5e-4  # on all parameters, biases too
-    epochs: int = 200  # the last one counts, or with patience that of the lowest validation loss
+    epochs: int = 200  # the last one is kept, or with patience the one with the lowest validation loss
     lr: float = 1e-3  # 1e-2 on CUB200
     detach: bool = False  # True stops the gradient at the degree
     device: str = "auto"  # CUDA where there is one

@@ -22,7 +22,7 @@ def as_tensor(X: Any, device: torch.device) -> Tensor:
     """The features as a tensor: dense as they are, or in compressed rows."""
     if not sp.issparse(X):
         return torch.from_numpy(X).to(device)
-    with warnings.catch_warnings():  # torch calls its compressed rows a beta
+    with warnings.catch_warnings():  # torch warns that its CSR layout is in beta
         warnings.simplefilter("ignore")
         rows = torch.from_numpy(X.indptr.astype(np.int64)), torch.from_numpy(X.indices.astype(np.int64))
         return torch.sparse_csr_tensor(*rows, torch.from_numpy(X.data), X.shape).to(device)

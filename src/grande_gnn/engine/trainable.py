@@ -1,7 +1,7 @@
-"""What the training loop needs of a batch of trainings, and the batch that every diffusion model is.
+"""What the training loop needs from a batch of trainings, and the batch that all diffusion models share.
 
-A trainable gives the logits at the labelled rows of all its replicas and takes their gradient; the loop
-(``training.py``) needs no more.
+A trainable computes the logits at the labelled rows of all its replicas and takes their gradient; the loop
+(``training.py``) needs nothing else.
 """
 
 from __future__ import annotations

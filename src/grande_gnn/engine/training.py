@@ -94,7 +94,7 @@ def _watch(model: PlainTraining, replica: Replica, settings: Settings) -> BestEp
 def _fit(
     model: Trainable, backend: Backend, n_replicas: int, progress: Progress | None, watch: BestEpoch | None
 ) -> None:
-    """Epochs of Adam on the cross-entropy of the labelled rows; the last epoch counts, or the best that was watched."""
+    """Epochs of Adam on the cross-entropy of the labelled rows; the last epoch is kept, or the best one with ``watch``."""
     settings = backend.settings
     optimizer = model.optimizer(settings)
 
@@ -119,7 +119,7 @@ def _outcomes(model: Trainable, n_replicas: int, keep_models: bool) -> Iterator[
     lost = int((~Z.sum(-1).isfinite()).any(1).sum())  # sums need no copy of all logits
     if lost:
         raise InvalidInputError(
-            "the training left the range of its numbers, so the features or lr are too large: normalize the features "
+            "the training overflowed, so the features or lr are too large: normalize the features "
             "(center-l2), lower lr, or use precision='tf32' if it was half; "
             f"got {lost} of {n_replicas} trainings with infinite or NaN logits"
         )
@@ -141,7 +141,9 @@ def _batches(
 ) -> Iterator[list[int]]:
     """Replicas that can be trained together, repetitions adjacent (they share dropout masks), as many as memory holds."""
     settings = backend.settings
-    if not settings.kind.is_diffusion:  # nobody knows what a module allocates, so one at a time
+    if (
+        not settings.kind.is_diffusion
+    ):  # how much memory a module takes is unknown, so they are trained one at a time
         yield from ([r] for r in range(len(replicas)))
         return
     groups: dict[Hashable, list[int]] = {}
@@ -184,7 +186,7 @@ def _check_replicas(replicas: Sequence[Replica], n: int, graph: Graph, n_classes
 def _check_validation(validation: NDArray[np.int64] | None, n: int, n_classes: int) -> None:
     if validation is not None and (validation.shape != (n,) or not 0 <= validation.max() < n_classes):
         raise InvalidInputError(
-            f"validation must be one class code per sample ({n}), -1 where there is none, one at least below "
+            f"validation must hold one class code per sample ({n}), -1 where there is none, and at least one code below "
             f"n_classes={n_classes}; got shape {validation.shape}, largest {validation.max(initial=-1)}"
         )
 

@@ -75,7 +75,7 @@ ROUGH = 0.9
 
 MOST_ROUNDS = 16
 USUAL_ROUNDS = 4
-"""Descents that a progress bar expects."""
+"""The number of descents that the progress bar assumes."""
 
 SLOW = 0.01
 """A descent that raises the recall by less is followed by a partition, which finds what no list names yet."""
@@ -96,7 +96,9 @@ def approximate_lists(
             logger.warning(
                 "approximate neighbors reached a recall of %s instead of %g; search exactly if that matters", recall, enough
             )  # fmt: skip
-        search.advance(len(X) * (OVERLAP + MOST_ROUNDS))  # whatever was expected, it is done
+        search.advance(
+            len(X) * (OVERLAP + MOST_ROUNDS)
+        )  # fill the progress bar, however many descents there were
         return search.lists(), recall
 
 
@@ -135,7 +137,7 @@ class _Search:
             self._compare(group, group)
 
     def descend(self, found: torch.Tensor | None = None) -> None:
-        """Compare small groups of near samples with everyone whom their lists, or those in ``found``, name."""
+        """Compare small groups of near samples with all samples that their lists, or those in ``found``, name."""
         named = max(min(NAMED, self.length), self.length // 3)
         for group in self._groups(NEAR_ONES[self.device.type], 1):
             names = (self.kept.found[:, :named] if found is None else found).index_select(0, group)

@@ -1,4 +1,4 @@
-"""Rank correlation: how alike the ranked lists of a sample and of its neighbours are.
+"""Rank correlation: how alike the ranked lists of a sample and of its neighbors are.
 
 For two lists x and y cut at depth K let o_t = |x[:t] ∩ y[:t]|, t = 1..K, and let an item that is
 absent from a list have position K in it (positions count from 0). 1 is most alike:
@@ -162,7 +162,7 @@ def rbo(depth: int, *, p: float = 0.9) -> Scorer:
         )
     t = np.arange(1, depth + 1)
     term = (1 - p) * p ** (t - 1.0) / t
-    # An item shared from depth m on adds the terms of m and all after it: one look-up an item.
+    # An item shared from depth m on adds the terms of m and all after it: one look-up per item.
     # Multiples of 2^-53 add up below 1 without rounding: neither the order of the sum nor of x and y shows.
     return _SharedItems(np.append(np.rint(term[::-1].cumsum()[::-1] * 2.0**53) / 2.0**53, 0.0))
 

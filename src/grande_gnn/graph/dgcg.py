@@ -25,7 +25,7 @@ __all__ = ["THRESHOLDS", "dgcg_edges", "dgcg_graph"]
 logger = logging.getLogger(__name__)
 
 N_CANDIDATES = 200
-"""The authors' list length: the neighbours a sample may be joined to, and what the density divides by."""
+"""The authors' list length: the neighbors a sample may be joined to, and what the density divides by."""
 
 LOWEST, HIGHEST = 0.03, 0.04
 """The authors' bounds on the density."""

@@ -1,4 +1,4 @@
-"""From ranked lists to graphs: plain and reciprocal k nearest neighbours.
+"""From ranked lists to graphs: plain and reciprocal k nearest neighbors.
 
     E_knn = {(i, j) | j ∈ N(i, k)  ∨  i ∈ N(j, k)}          E_rec = {(i, j) | j ∈ N(i, k)  ∧  i ∈ N(j, k)}
 
@@ -42,7 +42,7 @@ def _pattern(lists: NDArray[np.int32], n_neighbors: int, include_self: bool) -> 
 def knn_graph(
     features: ArrayLike, n_neighbors: int = 40, *, include_self: bool = True, device: str = "cpu"
 ) -> Graph:
-    """The k-nearest-neighbour graph of the features, symmetrised by union."""
+    """The k-nearest-neighbor graph of the features, symmetrized by union."""
     length = check_integer(n_neighbors, name="n_neighbors", low=1) + (not include_self)
     lists = ranked_lists(features, length, device=device)
     return knn_edges(lists, n_neighbors, include_self=include_self)
@@ -51,7 +51,7 @@ def knn_graph(
 def reciprocal_knn_graph(
     features: ArrayLike, n_neighbors: int = 40, *, include_self: bool = True, device: str = "cpu"
 ) -> Graph:
-    """The reciprocal k-nearest-neighbour graph of the features: the paper's graph.
+    """The reciprocal k-nearest-neighbor graph of the features: the paper's graph.
 
     >>> graph = reciprocal_knn_graph([[0.0], [1.0], [3.0]], 2)
     >>> graph.to_scipy(int).toarray().tolist()

@@ -66,7 +66,7 @@ def exact_lists(
     block = max(1, min(n, block_bytes // (12 * n)))
     transposed = centered.T.contiguous()
     advance = counting("neighbors", len(wanted))
-    with float32_products("ieee", device):  # neighbours are exact whatever the training precision is
+    with float32_products("ieee", device):  # neighbors are exact whatever the training precision is
         for start in wanted[::block]:
             part = torch.arange(start, min(wanted.stop, start + block), device=device)
             values = torch.addmm(squares, centered[part], transposed, alpha=-2.0)

@@ -21,7 +21,7 @@ __all__ = ["Graph"]
 class Graph:
     """An undirected graph à = A + I in compressed rows (CSR).
 
-    Row ``q`` lists N(q), the neighbours of node q *including q itself*, in ascending order.
+    Row ``q`` lists N(q), the neighbors of node q *including q itself*, in ascending order.
     Build one with :meth:`from_edges` or :meth:`from_scipy`: they symmetrize by union, drop
     weights and duplicates, and put exactly one self-loop on each node.
 

@@ -6,8 +6,8 @@ graph         .npz with indptr (n + 1) and indices, the rows of Ã, and perhaps 
               or a table of edges (.csv, .tsv, .txt; see :mod:`grande_gnn.graph.edge_table`)
 
 A graph is completed as the method needs it: directions are taken by union, parallel edges count once, every node has
-exactly one self-loop, and samples that no edge names have no neighbors. An edge of weight 0 is none. Weights that differ
-are refused unless they are ignored, because the degree counts and compares neighbors and has no place for them.
+exactly one self-loop, and samples that no edge names have no neighbors. An edge of weight 0 is left out. Weights that
+differ are refused unless they are ignored, because the degree counts and compares neighbors and cannot use weights.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _edges_of(path: Any, weights: NDArray[Any], n_edges: int, ignore_weights: bo
     kept = weights[is_edge]
     if kept.size and not ignore_weights and (kept.min() != kept.max() or kept.min() < 0):
         raise InvalidInputError(
-            f"the edges in {path} have weights, for which the degree has no place: use the edges alone with "
+            f"the edges in {path} have weights, which the degree cannot use: use the edges without them with "
             f"--ignore-weights (ignore_weights=True); got weights from {kept.min():g} to {kept.max():g}"
         )
     return is_edge

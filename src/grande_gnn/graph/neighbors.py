@@ -1,7 +1,7 @@
 """The nearest samples of each sample: searched once, then handed to everyone who needs them.
 
 Entry 1 of a list is the sample itself; then come the others by ascending Euclidean distance, ties by index. The first
-k entries of a longer list are the list of length k, so one search serves graphs, outliers, suggestions and the report.
+k entries of a longer list are the list of length k, so graphs, outliers, suggestions and the report share one search.
 
 ``backend="auto"`` searches exactly as long as that is predicted to take under a minute, and approximately beyond
 (:mod:`grande_gnn.graph.approximate_search`); :attr:`Neighbors.recall` then says how many of the true neighbors were found.

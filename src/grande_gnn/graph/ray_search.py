@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grande_gnn.errors import GrandeError
 from grande_gnn.graph.approximate_search import approximate_lists
 from grande_gnn.graph.exact_search import exact_lists, exact_seconds
 from grande_gnn.graph.recall import Recall
-from grande_gnn.internal.cluster import joined_cluster
+from grande_gnn.internal.cluster import fetched, joined_cluster
 from grande_gnn.internal.device import resolve_device
 
 __all__ = ["RaySearch"]
@@ -56,23 +54,16 @@ class RaySearch:
                     seconds,
                 )
                 search = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=self.retries)(_approximate)
-                return self._fetched(ray, search.remote(stored, length))
+                return fetched(ray, search.remote(stored, length), "a search for neighbors", self.retries)
             rows_of_task = max(1, min(ROWS, -(-len(X) // max(1, cpus))))
             search = ray.remote(num_cpus=1, max_retries=self.retries)(_exact_rows)
             pending = [
                 search.remote(stored, length, start, min(len(X), start + rows_of_task))
                 for start in range(0, len(X), rows_of_task)
             ]
-            return np.concatenate([self._fetched(ray, reference) for reference in pending])
-
-    def _fetched(self, ray: Any, reference: Any) -> Any:
-        try:
-            return ray.get(reference)
-        except ray.exceptions.RayError as error:
-            raise GrandeError(
-                f"a search task failed {self.retries + 1} times on the cluster: look at its machines and run again; "
-                f"got {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            ) from error
+            return np.concatenate(
+                [fetched(ray, task, "a search for neighbors", self.retries) for task in pending]
+            )
 
 
 def _seconds_of_one_core(X: NDArray[np.float32], length: int) -> float:

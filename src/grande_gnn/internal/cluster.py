@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from grande_gnn.errors import InvalidInputError, MissingDependencyError
+from grande_gnn.errors import GrandeError, InvalidInputError, MissingDependencyError
 
-__all__ = ["joined_cluster"]
+__all__ = ["fetched", "joined_cluster"]
 
 
 @contextmanager
@@ -22,7 +22,9 @@ def joined_cluster(address: str | None) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        raise MissingDependencyError('a Ray cluster needs: pip install "grande-gnn[ray]"') from None
+        raise MissingDependencyError(
+            'working on a Ray cluster needs Ray: pip install "grande-gnn[ray]"; got no module ray'
+        ) from None
     if ray.is_initialized():
         yield ray
         return
@@ -41,3 +43,25 @@ def joined_cluster(address: str | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def fetched(ray: Any, reference: Any, what: str, retries: int, kept: str = "") -> Any:
+    """The result of a task; an error of this package that it raised is raised here, any other failure as one sentence.
+
+    Parameters
+    ----------
+    what : what the task does, for the sentence.
+    retries : how often Ray repeats a task whose worker or node was lost.
+    kept : what a second run need not do again, for the sentence.
+    """
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, GrandeError):
+            raise cause from None
+        again = f"run the command again ({kept} are kept)" if kept else "run the command again"
+        raise GrandeError(
+            f"{what} failed {retries + 1} times on the cluster: look at its machines and {again}; "
+            f"got {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        ) from error

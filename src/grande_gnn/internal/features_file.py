@@ -38,7 +38,7 @@ _SPARSE = {
 }  # fmt: skip
 
 DENSE_BYTES = 256 * 2**20
-"""Sparse features that take no more than this as a dense matrix are made one for readers that need it."""
+"""Sparse features are made dense for readers that need it if the dense matrix takes no more than this."""
 
 _CHUNK = 4096
 """File names converted at a time."""
@@ -49,7 +49,7 @@ class FeaturesFile:
     """The content of a features file; ``labels`` are class names or numbers, or ``None``."""
 
     features: Any
-    """A float32 matrix, or a scipy sparse one if it was asked for."""
+    """A float32 matrix, or a scipy sparse one if that was requested."""
     files: NDArray[np.str_]
     labels: NDArray[Any] | None
 

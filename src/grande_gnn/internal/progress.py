@@ -1,7 +1,7 @@
-"""How far long work is: the loops report it, and the caller of the work may listen.
+"""Progress of long work: the loops report it, and the caller may listen.
 
-A search for neighbors is many calls below whoever shows a bar, and functions that others register lie between them. So the
-listener is a context variable and not one more argument of each of them. Threads that the work starts do not report.
+A search for neighbors runs many calls below the function that shows a bar, and registered functions lie between the two. So
+the listener is a context variable and not one more argument of each of them. Threads that the work starts do not report.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def reporting_to(listener: Listener | None) -> Iterator[None]:
-    """Have ``listener`` hear of all counted work inside the ``with`` block; None: nobody hears of it."""
+    """Report all counted work inside the ``with`` block to ``listener``; None: it is not reported."""
     token = _listener.set(listener)
     try:
         yield

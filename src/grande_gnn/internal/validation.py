@@ -237,7 +237,7 @@ def check_lists(lists: ArrayLike, n_samples: int | None = None) -> NDArray[np.in
     array = np.asarray(lists)
     if array.ndim != 2 or array.dtype.kind not in "iu" or 0 in array.shape:
         raise InvalidInputError(
-            "ranked lists must be an integer matrix, row i listing the neighbours of sample i, nearest first; "
+            "ranked lists must be an integer matrix, row i listing the neighbors of sample i, nearest first; "
             f"got shape {array.shape}, dtype {array.dtype}"
         )
     if n_samples is not None and len(array) != n_samples:

@@ -36,7 +36,7 @@ from grande_gnn.labelling.suspicion import own_share, suspicious_labels
 __all__ = ["assess", "assess_new"]
 
 NEAR = 5
-"""An image is far from everything when even its fifth neighbour is far."""
+"""An image is far from everything when even its fifth neighbor is far."""
 
 CROWD = 11
 """Entries of the ranked lists that count as an image's neighborhood, the image itself included."""

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.classifier.estimator import GrandeClassifier
-from grande_gnn.errors import GrandeError
 from grande_gnn.graph.ray_search import RaySearch
-from grande_gnn.internal.cluster import joined_cluster
+from grande_gnn.internal.cluster import fetched, joined_cluster
 from grande_gnn.labelling.assess import assess
 from grande_gnn.labelling.result import Labelling
 
@@ -53,18 +52,7 @@ def train_on_cluster(
         gpus = int(ray.cluster_resources().get("GPU", 0))
         task = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=RETRIES)(_task)
         work = ray.put((clf, features, labels, list(files), graph, coverage))
-        try:
-            return ray.get(task.remote(work))
-        except ray.exceptions.RayTaskError as error:
-            cause = error.cause if isinstance(getattr(error, "cause", None), GrandeError) else None
-            if cause is not None:
-                raise cause from None
-            raise
-        except ray.exceptions.RayError as error:
-            raise GrandeError(
-                f"the training failed {RETRIES + 1} times on the cluster: look at its machines and run again, features "
-                f"are kept; got {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            ) from error
+        return fetched(ray, task.remote(work), "the training", RETRIES, kept="features")
 
 
 def _task(work: tuple[Any, ...]) -> Labelling:

@@ -98,7 +98,7 @@ def expected_calibration_error(confidence: Float, right: Float, n_bins: int = 15
 
 
 def outlier_limit(distances: Float) -> float:
-    """The distance to a near neighbour beyond which a sample is far from everything.
+    """The distance to a near neighbor beyond which a sample is far from everything.
 
     On a log scale: three interquartile ranges above the third quartile. Infinite if some distance is.
     """

@@ -16,12 +16,12 @@ Common to all of them:
 - A graph is an ``edge_index`` (2 × E, column [i, j] sends i's message to j), or a torch sparse tensor (COO, CSR or
   CSC) read as ``adj_t``: rows are targets, columns are sources, stored values are edge weights.
 - There is exactly one self-loop per node: missing ones are added with weight 1, given ones keep their weight.
-- Edge weights multiply the entries of Ã. The degree ignores them: it counts neighbours and measures distances.
+- Edge weights multiply the entries of Ã. The degree ignores them: it counts neighbors and measures distances.
 - The graph should be undirected, with both directions given, as in the paper. On a directed graph N(q) is the set of
   nodes that q's edges point *to*, and δ is used at both ends, as in the authors' code; ``gcn_norm`` counts the nodes
   that point to q. After ``torch_geometric.utils.to_undirected`` there is no difference.
 - The largest distance is taken over all given edges: a mini-batch of several graphs is one graph here.
-- A repeated column is a repeated neighbour, as everywhere in PyTorch Geometric; ``coalesce`` removes it.
+- A repeated column is a repeated neighbor, as everywhere in PyTorch Geometric; ``coalesce`` removes it.
 - ``x`` may have leading dimensions, (..., n, d): several signals on one graph, each with a degree of its own.
 
 Requires ``pip install "grande-gnn[pyg]"``, but not torch-scatter, torch-sparse or pyg-lib.

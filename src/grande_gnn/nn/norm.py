@@ -20,7 +20,7 @@ class GrandeNorm(torch.nn.Module):
 
     Parameters
     ----------
-    sigma : scale of the kernel, > 0; the smaller it is, the weaker the messages of nodes with far neighbours.
+    sigma : scale of the kernel, > 0; the smaller it is, the weaker the messages of nodes with far neighbors.
     detach : stop the gradient at the degree.
 
     Examples

@@ -17,12 +17,12 @@ __all__ = ["ReciprocalKNNGraph"]
 class ReciprocalKNNGraph(BaseTransform):
     """Join two nodes when each is among the other's ``k`` nearest: ``data.x`` → ``data.edge_index``.
 
-    The neighbours are exact and Euclidean, found without torch-cluster; the graph is undirected. In a batch of graphs
+    The neighbors are exact and Euclidean, found without torch-cluster; the graph is undirected. In a batch of graphs
     each is treated on its own. Existing edges and edge attributes are replaced.
 
     Parameters
     ----------
-    k : neighbours per node, *including the node itself*, as everywhere in this package: ``k=40``, as in the paper, means
+    k : neighbors per node, *including the node itself*, as everywhere in this package: ``k=40``, as in the paper, means
         39 others, whereas ``KNNGraph(k=40)`` means 40.
     attr : the attribute on which distances are measured, ``"x"`` or for example ``"pos"``.
     loop : keep the self-loops in ``edge_index``. The layers add them anyway.

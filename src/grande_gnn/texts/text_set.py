@@ -91,10 +91,10 @@ def read_texts(path: str | Path, columns: Sequence[str] = (), labels: str | Path
     Parameters
     ----------
     path : the file or folder.
-    columns : the columns that hold the text, joined by a line break; none: one called text, or alike. Numbers from 1 name
+    columns : the columns that hold the text, joined by a line break; none: one called text, or similar. Numbers from 1 name
         the columns of a table whose first line is a text already.
     labels : a CSV with the columns ``file`` (the name of a text) and ``label``; None: the column of the table that is
-        called label, or alike, or the class folders.
+        called label, or similar, or the class folders.
     """
     place = Path(path)
     if place.is_dir():

@@ -35,7 +35,7 @@ def test_lost_processes_are_replaced_a_few_times(plan, sets, tmp_path, monkeypat
     assert len(lost) == 2
     assert set(store.finished) == set(gains_trials(plan))
     lost.clear()
-    with pytest.raises(GrandeError, match="want of memory"):
+    with pytest.raises(GrandeError, match="memory ran out"):
         run_all(plan, sets, tmp_path / "other.jsonl", LocalRunner(device="cpu", jobs=2, attempts=2))
 
 

@@ -33,7 +33,7 @@ class Adam:
             return
         try:
             self._fused_step()
-        except (AttributeError, TypeError):  # raised before anything is changed, so in the first step
+        except (AttributeError, TypeError):  # raised in the first step, before anything is changed
             self._public = torch.optim.Adam(
                 self.parameters, self.settings.lr, weight_decay=self.settings.weight_decay,
                 fused=True, capturable=self.count.is_cuda,

@@ -21,7 +21,7 @@ __all__ = ["Backend"]
 
 
 class Backend:
-    """All that the training loop asks about a device; the CUDA backend overrides what is different there."""
+    """Everything the training loop needs to know about a device; the CUDA backend overrides what differs there."""
 
     def __init__(self, device: torch.device, settings: Settings) -> None:
         self.device, self.settings = device, settings
@@ -53,5 +53,5 @@ class Backend:
         return epoch
 
     def pace(self) -> Callable[[], None]:
-        """A function that waits, before progress is reported, until the device has nearly come so far."""
+        """A function that waits until the device has almost caught up; it is called before progress is reported."""
         return lambda: None

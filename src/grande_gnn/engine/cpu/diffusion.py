@@ -3,7 +3,8 @@
 With P = Â, H⁽ᵏ⁾ = (1 − α)PH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ and G⁽ᵏ⁾ the gradient that arrives at H⁽ᵏ⁾ along the hops, each hop sends
 G⁽ᵏ⁻¹⁾ = (1 − α)PG⁽ᵏ⁾ to H⁽ᵏ⁻¹⁾ and αG⁽ᵏ⁾ to H⁽⁰⁾. As P = diag(d) Ã diag(d), its part of ∂loss/∂(log d) is the row sum of
 G⁽ᵏ⁾ ⊙ (1 − α)PH⁽ᵏ⁻¹⁾ + G⁽ᵏ⁻¹⁾ ⊙ H⁽ᵏ⁻¹⁾, and log d = −½ log δ. The first product is G⁽ᵏ⁾ ⊙ (H⁽ᵏ⁾ − αH⁽⁰⁾), so all hops
-together need only G⁽ᵏ⁾ ⊙ H⁽ᵏ⁾, once for each end of the hops and twice between, minus the sum of the αG⁽ᵏ⁾ times H⁽⁰⁾.
+together need only G⁽ᵏ⁾ ⊙ H⁽ᵏ⁾, once for the first and the last hop and twice for those between, minus the sum of the αG⁽ᵏ⁾
+times H⁽⁰⁾.
 
 The degree of every replica comes in two kinds: :class:`KernelDegree` computes any mixture of σ's and degree centrality
 with the fast kernels; :class:`FunctionDegree` calls the degree object and lets autograd differentiate it.

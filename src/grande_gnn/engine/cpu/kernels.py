@@ -40,7 +40,7 @@ def numbered_pairs(graph: Graph) -> tuple[NDArray[np.integer], NDArray[np.intege
 
 
 class TorchKernels:
-    """Neighbour sums, penalties of the pairs and their gradient for R replicas on one graph."""
+    """Neighbor sums, penalties of the pairs and their gradient for R replicas on one graph."""
 
     def __init__(self, graph: Graph, n_replicas: int, n_classes: int, device: torch.device) -> None:
         self.n, self.c, self.R, self.device = graph.n_nodes, n_classes, n_replicas, device
@@ -124,7 +124,7 @@ class TorchKernels:
         return out
 
     def _all_replicas(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The matrix in which row (q, r) has the entries (i, r) of all neighbours i of q, in CSR format.
+        """The matrix in which row (q, r) has the entries (i, r) of all neighbors i of q, in CSR format.
 
         Returns row pointers, columns, and the place of each entry's weight in the (pairs + 1, R) weights.
         """

@@ -23,7 +23,7 @@ __all__ = ["Precomputed"]
 
 
 class Precomputed:
-    """A batch of replicas that share one degree; see the module."""
+    """A batch of replicas that share one degree; the docstring of the module describes it."""
 
     def __init__(
         self, X: Tensor, graph: Graph, replicas: Sequence[Replica], c: int, settings: Settings
@@ -83,7 +83,7 @@ class Precomputed:
             W.grad, b.grad = X.T @ g, g.sum(0)
 
     def evaluate(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits of all rows, twice because nothing follows the linear layer, and the degree."""
+        """Logits of all rows, the same once more as the output of the head (nothing follows it), and the degree."""
         n_replicas = sum(len(m) for m in self.members)
         Z = self.X.new_empty(n_replicas, len(self.X), self.c)
         for W, b, member in zip(self.weights, self.biases, self.members, strict=True):

@@ -23,7 +23,7 @@ from grande_gnn.graph import Graph
 __all__ = ["TritonDiffusion", "TritonHops"]
 
 _AT_ONCE = 4
-"""Neighbours read together, so that their loads overlap."""
+"""Neighbors read together, so that their loads overlap."""
 
 
 class TritonHops:

@@ -4,7 +4,7 @@
 
     any other layer     the message from i to q is multiplied by √(r(q) r(i)),  r = |N| / δ
 
-The second line is the first one read backwards: in Â, replacing the degree centrality |N| by δ multiplies the entry of the
+The second line follows from the first: in Â, replacing the degree centrality |N| by δ multiplies the entry of the
 edge (q, i) by √(r(q) r(i)). With degree centrality r = 1 and the layer is the published one; with the GRaNDe degree
 r < 1, and nodes with far neighbors send and receive weaker messages.
 """

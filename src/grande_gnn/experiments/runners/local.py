@@ -72,7 +72,7 @@ class LocalRunner:
                     "a worker process was lost; the %d unfinished batches are run again", len(left)
                 )
         raise GrandeError(
-            f"worker processes were lost {self.attempts} times, usually for want of memory: use fewer "
+            f"worker processes were lost {self.attempts} times, usually because memory ran out: use fewer "
             f"jobs and run again, finished trials are kept; got {len(left)} unfinished batches"
         )
 

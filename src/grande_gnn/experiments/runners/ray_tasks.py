@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from grande_gnn.errors import GrandeError
 from grande_gnn.experiments.measure import measure
 from grande_gnn.experiments.rows import Row
 from grande_gnn.experiments.runners.runner import OnProgress, SharedDatas
 from grande_gnn.experiments.trials import Batch
-from grande_gnn.internal.cluster import joined_cluster
+from grande_gnn.internal.cluster import fetched, joined_cluster
 
 __all__ = ["RayRunner"]
 
@@ -46,15 +44,6 @@ class RayRunner:
             while pending:
                 ready, _ = ray.wait(list(pending))
                 batch = pending.pop(ready[0])
-                rows = self._fetch(ray, ready[0])
+                rows = fetched(ray, ready[0], "a batch of trials", self.retries, kept="finished trials")
                 on_progress(batch, len(rows), sum(row.seconds for row in rows))
                 yield batch, rows
-
-    def _fetch(self, ray: Any, reference: Any) -> list[Row]:
-        try:
-            return ray.get(reference)
-        except ray.exceptions.RayError as error:
-            raise GrandeError(
-                f"a task failed {self.retries + 1} times on the cluster; run again, finished trials are kept; "
-                f"got {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            ) from error

@@ -1,4 +1,4 @@
-"""Unsupervised re-ranking of ranked lists: neighbours of neighbours correct who is near whom.
+"""Unsupervised re-ranking of ranked lists: neighbors of neighbors correct who is near whom.
 
 Each method takes ranked lists (n_samples x length, row i starting with i) and gives back such lists; features
 are not needed any more. A graph built from them follows the manifold of the data (Manifold-GCN).

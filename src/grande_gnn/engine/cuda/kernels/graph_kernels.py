@@ -1,6 +1,6 @@
 """Triton kernels of the graph part: pair distances, degree, hops, and their gradients.
 
-Layout: H and everything of its shape is (n, R·c), node-major, so that a neighbour's row is one
+Layout: H and everything of its shape is (n, R·c), node-major, so that a neighbor's row is one
 contiguous read for all replicas, and a block of columns of all nodes stays in the L2 cache while the
 programs of that block run (program 0 counts nodes and runs fastest). Degrees and scales are (n, R); squared
 distances are (pairs + 1, R), the last row being the zeros of all self-loops. Nothing of size
@@ -48,7 +48,7 @@ def hop(
     end = tl.load(indptr + q + 1)
     lanes = tl.arange(0, NB)
     total = tl.zeros([BLOCK], dtype=tl.float32)
-    for e in range(tl.load(indptr + q), end, NB):  # NB neighbours at a time, so that their loads overlap
+    for e in range(tl.load(indptr + q), end, NB):  # NB neighbors at a time, so that their loads overlap
         here = e + lanes < end
         i = tl.load(indices + e + lanes, mask=here, other=0).to(tl.int64)
         tile = tl.load(S + i[:, None] * RC + cols[None, :], mask=here[:, None] & inside[None, :], other=0.0)
@@ -96,7 +96,7 @@ def gather_gradients(
 
 @triton.jit
 def degree_share(log_scale, delta, uses, count, share, RC, R, C, RB: tl.constexpr, CB: tl.constexpr):
-    """From ∂loss/∂(log d), still to be summed over the classes, the share of each neighbour in the penalty's gradient."""
+    """From ∂loss/∂(log d), still to be summed over the classes, the share of each neighbor in the penalty's gradient."""
     q = tl.program_id(0).to(tl.int64)
     r = tl.program_id(1) * RB + tl.arange(0, RB)
     c = tl.arange(0, CB)

@@ -1,8 +1,8 @@
 """Triton kernels of the head: dropout masks, and the second layer with what lies before it.
 
 The hidden layer of many replicas is the largest array of a training, so it is read as seldom as
-possible: the first product leaves W₁ᵀX in it; the forward kernel adds the bias, cuts, drops and multiplies
-by W₂ on the way; the backward kernel reads it once more, and leaves its gradient in its place. With many classes
+possible: the first product leaves W₁ᵀX in it; the forward kernel adds the bias, applies ReLU and dropout, and multiplies
+by W₂ in the same pass; the backward kernel reads it once more, and leaves its gradient in its place. With many classes
 its tiles would be too large for the registers, and two kernels share the work.
 
 It is kept as (R·h, n), samples contiguous, because then both products of the first layer have their inner
@@ -27,7 +27,7 @@ __all__ = [
 
 @triton.jit
 def _kept(step, key, where, p):
-    """Whether an element is kept, from (key, step, place): the same whatever is computed beside it."""
+    """Whether an element is kept, from (key, step, place); it does not depend on what else is computed."""
     return tl.rand(key + tl.load(step).to(tl.int64) * 1_000_003, where) >= p
 
 
@@ -183,7 +183,7 @@ def hidden_gradient(
     pre, bias1, mask, W2, gradient, part_b1, n, h, c, stride, RC, first, n_replicas, kept_times, unscale,
     DROP: tl.constexpr, PRECISION: tl.constexpr, BN: tl.constexpr, BH: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
-    """W₂ · ∂loss/∂H⁽⁰⁾ where the hidden layer was not cut, in place of ``pre``, and its sums over BN samples, for b₁."""
+    """W₂ · ∂loss/∂H⁽⁰⁾ where ReLU and dropout kept the hidden layer, in place of ``pre``, and its sums over BN samples."""
     blocks = tl.cdiv(h, BH)
     units = tl.program_id(0) % blocks * BH + tl.arange(0, BH)
     samples = tl.program_id(0) // blocks

@@ -209,6 +209,17 @@ def test_a_frozen_degree_gives_every_node_its_degree_from_its_neighbors_alone(ti
         np.testing.assert_allclose(frozen(h[around], star)[0], whole[q], rtol=1e-12)
 
 
+@pytest.mark.parametrize("longest", [0, 20_000, 39_998])
+def test_a_frozen_degree_keeps_the_largest_distance_of_all_edges(longest):
+    """Distances are taken from a part of the edges at a time, and any part may hold the largest."""
+    n = 40_000
+    graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n), n)
+    steps = torch.ones(n, dtype=torch.float64)
+    steps[longest + 1] = 3.0
+    h = steps.cumsum(0)[:, None]
+    torch.testing.assert_close(Grande(0.2).frozen(h, graph)(h, graph), grande_degree(h, graph, 0.2))
+
+
 def test_a_frozen_degree_goes_beyond_the_largest_distance():
     frozen = Grande(1.0).frozen(
         torch.tensor([[0.0], [2.0]], dtype=torch.float64), Graph.from_edges([0], [1], 2)

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,6 +237,28 @@ def test_sigma_hops_width_and_detach_reach_the_training(blobs, few):
 
 
 # -- answers for fitted and new samples ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("model", "sgc"), ("n_hops", 3), ("alpha", 0.3), ("dropout", 0.25), ("weight_decay", 0.125), ("epochs", 7),
+        ("lr", 0.5), ("detach", True), ("device", "cuda"), ("precision", "highest"), ("memory_limit", 2**40),
+    ],
+)  # fmt: skip
+def test_each_parameter_changes_its_own_setting_and_no_other(name, value):
+    before = quick().settings()
+    assert getattr(before, name) != value
+    assert quick(**{name: value}).settings() == replace(before, **{name: value})
+
+
+def test_weight_decay_shortens_the_weights(blobs, few):
+    X, _ = blobs
+    norms = [
+        np.sqrt(sum((part**2).sum() for part in quick(weight_decay=decay).fit(X, few).parameters_.values()))
+        for decay in (0.0, 0.01, 1.0)
+    ]
+    assert norms[0] > norms[1] > 1.5 * norms[2]
 
 
 @pytest.mark.parametrize("model", ["sgc", "appnp"])

@@ -1,11 +1,13 @@
 """`grande label` on many images under limits of memory: it finishes, or says before it starts what it needs.
 
     python benchmarks/memory_limits.py [--images 20000] [--gib 2 4] [--kinds address cgroup] [--extractors pixels lite2]
+    python benchmarks/memory_limits.py --images 100000 --extractors features
 
 The images are made: 16 × 16 pixels of colored noise in ten classes, a twentieth of them labelled; all settings are
 automatic. A network would take most of an hour to extract them, so the features of extractors other than ``pixels`` are
 made too and put into the store, from where the command takes them. Memory does not depend on the number of epochs, so a few
-of them do (``--epochs``).
+of them do (``--epochs``). The extractor ``features`` stands for a features file instead: 768 features of type float16
+(made_features.py) in 100 classes, 20 labels each, as many samples as ``--images`` says.
 
 A limit is that of the address space (RLIMIT_AS, ``ulimit -v``), which counts mapped libraries too, or of a control group,
 where this user may make one. A row says how the command ended, after how long, and the largest memory it had. Rows that
@@ -28,10 +30,12 @@ import numpy as np
 from PIL import Image
 
 from common import RESULTS, print_table, read_rows, write_rows
+from made_features import few_labels, made_features
 
 GROUPS = Path("/sys/fs/cgroup/memory")
 """Control groups of version 1."""
 CLASSES = 10
+FEATURES = "features"
 
 
 def make_images(folder: Path, n: int) -> Path:
@@ -69,6 +73,14 @@ def fill_store(folder: Path, store: Path, extractor: str) -> None:
     kept.add(rows, states)
 
 
+def make_features(path: Path, n: int) -> Path:
+    """A features file."""
+    X, y = made_features(n, 100, out=np.empty((n, 768), dtype=np.float16))
+    codes = few_labels(y, 20)
+    np.savez(path, features=X, labels=np.where(codes >= 0, np.char.add("class ", codes.astype(str)), ""))
+    return path
+
+
 def child(folder: Path, store: Path, out: Path, extractor: str, epochs: int) -> int:
     """The command, in the process that has the limit."""
     from grande_gnn.cli import main
@@ -83,6 +95,8 @@ def child(folder: Path, store: Path, out: Path, extractor: str, epochs: int) -> 
 
     LabelOptions.classifier = short  # type: ignore[method-assign]
     arguments = ["label", folder, "-o", out, "--extractor", extractor, "--store", store, "--workers", "2"]
+    if extractor == FEATURES:
+        arguments = ["label", store, "-o", out]
     main([str(argument) for argument in [*arguments, "--device", "cpu"]])
     return 0
 
@@ -138,10 +152,14 @@ def main() -> None:
         sys.exit(child(Path(folder), Path(store), Path(out), extractor, int(epochs)))
     rows = read_rows(options.out)
     with tempfile.TemporaryDirectory() as work:
-        photos = make_images(Path(work) / "photos", options.images)
+        photos, store = Path(work) / "photos", Path(work) / "store"
+        if set(options.extractors) != {FEATURES}:
+            make_images(photos, options.images)
         for extractor in options.extractors:
-            if extractor != "pixels":
-                fill_store(photos, Path(work) / "store", extractor)
+            if extractor == FEATURES:
+                store = make_features(Path(work) / "features.npz", options.images)
+            elif extractor != "pixels":
+                fill_store(photos, store, extractor)
             for kind in options.kinds:
                 for gib in options.gib:
                     about = {
@@ -152,7 +170,7 @@ def main() -> None:
                         continue
                     out = Path(work) / f"out-{extractor}-{kind}-{gib}"
                     command = [sys.executable, __file__, "--child"]
-                    command += [str(photos), f"{work}/store", str(out), extractor, str(options.epochs)]
+                    command += [str(photos), str(store), str(out), extractor, str(options.epochs)]
                     found = limited(kind, int(gib * 2**30), command)
                     found["last_line"] = found["last_line"].replace(work, "…")
                     assert (found["ended"] == "finished") == (out / "predictions.csv").exists()

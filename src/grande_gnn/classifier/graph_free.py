@@ -26,6 +26,9 @@ ENOUGH_LABELS = 4
 CLEARLY_BETTER = 2.0
 """Standard errors of the paired difference of right predictions by which it must be better."""
 
+LARGE = 4_000_000
+"""Labels times classes from which on the fit uses all processors."""
+
 Float = NDArray[np.float64]
 
 
@@ -52,8 +55,10 @@ class GraphFree:
         known = np.unique(codes[rows])
         coefficients, intercept = np.zeros((inputs.shape[1], n_classes)), np.zeros(n_classes)
         if len(known) > 1:
-            # On busy cores several threads mostly wait for each other; an answer after 300 steps is good enough.
-            with warnings.catch_warnings(), threadpool_limits(1):
+            # On busy cores the threads of small products mostly wait for each other.
+            threads = 1 if len(rows) * n_classes < LARGE else None
+            # An answer after 300 steps is good enough.
+            with warnings.catch_warnings(), threadpool_limits(threads):
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = LogisticRegression(max_iter=300).fit(
                     inputs[rows], codes[rows], sample_weight=weights[rows]
@@ -68,7 +73,7 @@ class GraphFree:
 
     def probabilities(self, inputs: NDArray[np.float32]) -> Float:
         """Class probabilities of normalized rows, fitted or new."""
-        return by_row_blocks(lambda z: softmax(z, axis=1), self.logits(inputs))
+        return by_row_blocks(lambda x: softmax(self.logits(x), axis=1), inputs)
 
 
 def is_clearly_better(hits: Float, hits_of_graphs: Float) -> bool:

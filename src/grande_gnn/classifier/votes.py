@@ -21,6 +21,7 @@ from grande_gnn.classifier.label_weights import balanced_weights
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.stacking import member_temperature, stacked_weights
 from grande_gnn.engine import Settings
+from grande_gnn.internal.row_blocks import by_row_blocks
 
 __all__ = ["SHORTER", "Votes", "short_settings", "take_votes", "vote_epochs"]
 
@@ -151,21 +152,39 @@ def _with_graph_free(votes: Votes, pair: tuple[LearningProblem, LearningProblem]
     assert graphs is not None  # its caller has two halves
     if np.count_nonzero(graphs.codes >= 0) < ENOUGH_LABELS * pair[0].n_classes:
         return votes
-    logits = []
+    rows = np.flatnonzero(graphs.codes >= 0)
+    linear = []
     for half, problem in zip(graphs.known, pair, strict=True):
         given = np.where(half, graphs.codes, -1)
-        linear = GraphFree.train(problem.inputs, given, balanced_weights(given), problem.n_classes)
-        logits.append(linear.logits(problem.inputs))
-    linear_halves = _as_halves(graphs.codes, graphs.known, (logits[0], logits[1]))
+        linear.append(GraphFree.train(problem.inputs, given, balanced_weights(given), problem.n_classes))
+    one, other = (model.logits(problem.inputs[rows]) for model, problem in zip(linear, pair, strict=True))
+    of_rows = (graphs.known[0][rows], graphs.known[1][rows])
+    asked = _as_halves(graphs.codes[rows], of_rows, (one, other))
     answerable = graphs.answerable()
-    hits = [halves.held_out().hits[answerable] for halves in (linear_halves, graphs)]
+    hits = [halves.held_out().hits[answerable] for halves in (asked, graphs)]
     if not is_clearly_better(*hits):
         return votes
-    both = np.stack([_likelihoods(graphs), _likelihoods(linear_halves)], axis=1)
+    both = np.stack([_likelihoods(graphs), _likelihoods(asked)], axis=1)
     share, of_linear = stacked_weights(both)
+    first, second = (
+        _joined(graphs, h, model, problem.inputs, (share, of_linear))
+        for h, (model, problem) in enumerate(zip(linear, pair, strict=True))
+    )
     return Votes(
-        _mean([graphs, linear_halves], [share, of_linear]),
+        replace(graphs, probabilities=(first, second)),
         votes.temperatures,
         [float(share * w) for w in votes.weights],
         float(of_linear),
     )
+
+
+def _joined(
+    graphs: Halves, half: int, linear: GraphFree, inputs: NDArray[np.float32], shares: Sequence[float] | Float
+) -> Float:
+    """The mean of what the graphs and logistic regression say by one half; only blocks of rows take memory beside it."""
+    known = np.unique(graphs.codes[graphs.known[half]])
+
+    def mean(p: Float, x: NDArray[np.float32]) -> Float:
+        return shares[0] * p + shares[1] * without_unknown(linear.logits(x), known)
+
+    return by_row_blocks(mean, graphs.probabilities[half], inputs)

@@ -22,7 +22,7 @@ def result(groups):
 
 def test_it_says_how_long_it_takes(result):
     said = adapt_hint(result, OPTIONS)
-    assert said.startswith("With --adapt the network would be fine-tuned")
+    assert said.startswith("--adapt would fine-tune the network")
     assert f"about {round(adapt_seconds(60, 'cpu') / 60)} min here" in said
 
 

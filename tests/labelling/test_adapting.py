@@ -159,7 +159,7 @@ def test_one_label_per_class_is_not_enough_to_judge(photos, tmp_path):
     steps = []
     result = label_images(photos, options=replace(ON, labels=tmp_path / "few.csv"), progress=steps.append)
     assert result.settings["adapt"]["used"] == "frozen"
-    assert any("nothing could tell whether that helps" in step.message for step in steps)
+    assert any("no label is left to check whether that helps" in step.message for step in steps)
 
 
 def test_a_graph_of_other_features_is_refused(photos, tmp_path):
@@ -167,7 +167,7 @@ def test_a_graph_of_other_features_is_refused(photos, tmp_path):
     from grande_gnn.graph.graph_files import save_lists
 
     save_lists(tmp_path / "lists.npz", ranked_lists(np.random.default_rng(0).normal(size=(48, 3)), 8))
-    with pytest.raises(InvalidInputError, match="finds other neighbors than those of a given graph"):
+    with pytest.raises(InvalidInputError, match="a given graph would no longer fit them"):
         label_images(photos, options=replace(ON, lists_file=tmp_path / "lists.npz"))
 
 

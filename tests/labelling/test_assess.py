@@ -311,7 +311,7 @@ def test_labels_in_series_make_the_promise_of_sets_doubtful():
     given = [str(NAMES[c]) if i % 150 < 20 else "" for i, c in enumerate(classes)]
     _, clf = labelled(X.astype(np.float32), given)
     warned = assess(clf, given, [str(i) for i in range(300)], coverage=0.9)
-    assert "no random sample" in warned.sets_made.warning
+    assert "not a random sample" in warned.sets_made.warning
     assert any("picked at random" in sentence for sentence in warned.doubts)
 
 

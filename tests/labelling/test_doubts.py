@@ -73,7 +73,7 @@ def test_a_narrow_interval_needs_no_reason():
 def test_the_main_reason_comes_first_and_small_ones_are_left_out():
     said = reasons({"labels": 0.05, "gain": 0.06, "unseen": 0.02, "shift": 0.0}, 0.3, **ABOUT)
     assert len(said) == 2
-    assert said[0].startswith("Half of the labels give other answers")
+    assert said[0].startswith("Models trained on half of the labels")
     assert "only 20 labels" in said[1]
 
 
@@ -86,7 +86,7 @@ def test_every_source_has_a_sentence_with_what_to_do():
 
 def test_labels_in_series_are_said_to_count_less():
     (said,) = reasons({"labels": 0.1}, 0.4, **(ABOUT | {"effective": 7.2}))
-    assert "20 labels say only as much as 7 independent ones" in said
+    assert "20 labels are worth only 7 independent ones" in said
 
 
 def test_a_contradicted_sample_is_always_mentioned():

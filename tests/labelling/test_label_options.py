@@ -34,7 +34,7 @@ def test_the_papers_settings_and_another_are_refused(setting):
 def test_two_sources_of_one_graph_are_refused():
     with pytest.raises(InvalidInputError, match=r"give one of the two; got g\.npz and l\.npz"):
         LabelOptions(graph_file="g.npz", lists_file="l.npz")
-    with pytest.raises(InvalidInputError, match=r"no kind of graph to build.*got g\.npz and 'knn'"):
+    with pytest.raises(InvalidInputError, match=r"no kind of graph is built.*got g\.npz and 'knn'"):
         LabelOptions(graph_file="g.npz", graph="knn")
     LabelOptions(lists_file="l.npz", graph="knn")  # the kind that the lists are turned into
 

@@ -238,7 +238,7 @@ def test_a_folder_without_a_model_or_without_an_extractor_is_refused(groups, pho
         reuse(photos, photos, options=FAST)
     X, _, given = groups()
     label_features(X, given, out=tmp_path / "out", options=FIXED)
-    with pytest.raises(InvalidInputError, match="labelled features, so it names no network"):
+    with pytest.raises(InvalidInputError, match="labelled features, so it has no network"):
         reuse(tmp_path / "out", photos, options=FAST)
 
 

@@ -31,7 +31,7 @@ def test_images_that_are_gone_are_missed(photos, tmp_path):
     assert with_features(made, FAST).files == made.files[:-1]
     (photos / made.files[0]).rename(photos / "zz_new.png")
     assert with_features(made, FAST).files == [*made.files[1:-1], "zz_new.png"]
-    with pytest.raises(InvalidInputError, match="features of these images are unknown"):
+    with pytest.raises(InvalidInputError, match="neither these images nor their features"):
         with_features(replace(made, root=None), FAST)
     other = replace(made, files=[f"other/{file}" for file in made.files])
     with pytest.raises(InvalidInputError, match="images of the labelling are gone"):

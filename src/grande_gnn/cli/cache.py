@@ -46,8 +46,8 @@ def show(store: Path | None, as_json: bool) -> None:
 
 @command.command("clear")
 @store_option
-@click.option("--name", help="Remove this entry of grande cache show only.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--name", help="Remove only this entry, named as in grande cache show.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def clear(store: Path | None, name: str | None, yes: bool) -> None:
     """Remove what is kept. Other files in the folder stay. Do not clear while another command runs."""
     from grande_gnn.errors import InvalidInputError

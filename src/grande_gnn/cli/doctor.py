@@ -33,7 +33,7 @@ EXTRAS = {
 def command(as_json: bool) -> None:
     """Report versions, devices, the cache, and what is missing for which feature, with the pip line.
 
-    Paste its output into a report of a problem. The exit status is 1 if something that every command needs is missing.
+    Paste the output into a bug report. The exit status is 1 if something that every command needs is missing.
     """
     found = examine()
     if as_json:

@@ -39,8 +39,10 @@ data_options = chain(
     click.option(
         "-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the results."
     ),
-    click.option("--datasets", multiple=True, metavar="NAME", help="Only these; repeat for several."),
-    click.option("--features", multiple=True, metavar="NAME", help="Only these; repeat for several."),
+    click.option("--datasets", multiple=True, metavar="NAME", help="Only this dataset; repeat for several."),
+    click.option(
+        "--features", multiple=True, metavar="NAME", help="Only these features; repeat for several."
+    ),
 )
 """Which features to use and where the results are written."""
 
@@ -51,9 +53,11 @@ run_options = chain(
     click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True),
     click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True),
     click.option("--models", multiple=True, type=ChoiceOf(lambda: MODELS), default=DIFFUSION_MODELS),
-    click.option("--sigma", type=float, default=0.2, show_default=True, help="The σ that is fixed."),
+    click.option(
+        "--sigma", type=float, default=0.2, show_default=True, help="The fixed σ of the GRaNDe degree."
+    ),
     graph_options,
-    click.option("--lr", type=float, help="Learning rate; without it the paper's (0.001, CUB200 0.01)."),
+    click.option("--lr", type=float, help="Learning rate [default: the paper's, 0.001 or for CUB200 0.01]."),
     click.option("--epochs", type=click.IntRange(min=1), default=200, show_default=True),
     click.option(
         "--beside",
@@ -64,7 +68,7 @@ run_options = chain(
     device_option,
     seed_option,
     click.option("--runner", type=click.Choice(["local", "ray"]), default="local", show_default=True),
-    click.option("--address", help="The Ray cluster's; without it one is started on this machine."),
+    click.option("--address", help="Address of the Ray cluster [default: one is started on this machine]."),
     click.option(
         "--jobs",
         type=click.IntRange(min=1),

@@ -51,7 +51,9 @@ __all__ = ["command", "image_bar"]
     show_default=True,
     help="This machine, or a Ray cluster whose machines all see IMAGES under the same path.",
 )
-@click.option("--address", metavar="HOST:PORT", help="The Ray cluster [default: one on this machine].")
+@click.option(
+    "--address", metavar="HOST:PORT", help="Address of the Ray cluster [default: one on this machine]."
+)
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def command(
     images: Path,

@@ -40,24 +40,39 @@ TEMPLATE_WRITTEN = (
 )
 @click.option("--dry-run", is_flag=True, help="Only report what was found: classes, counts, ten rows.")
 @click.option("--reuse", type=PATH, help="Label with the model of an earlier run's folder.")
-@click.option("--extractor", metavar="NAME", help=f"See grande extract; A+B takes two. [default: {DEFAULT}]")
+@click.option(
+    "--extractor", metavar="NAME", help=f"As for grande extract; A+B joins two. [default: {DEFAULT}]"
+)
 @click.option("--weights", type=PATH, help="File with the extractor's weights.")
 @click.option(
     "--adapt", is_flag=False, flag_value="auto", default="off", show_default=True,
     type=click.Choice(["off", "auto", "full", "last"]),
     help="Fine-tune the network to these images first: all of it (for GPUs) or its last blocks.",
 )  # fmt: skip
-@click.option("--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True)
-@click.option("--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True)
-@click.option("--sigma", type=AutoOr(float), default="auto", show_default=True)
+@click.option(
+    "--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True,
+    help="The network that spreads labels over the graph.",
+)  # fmt: skip
+@click.option(
+    "--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True,
+    help="How the degree of an image is computed.",
+)  # fmt: skip
+@click.option(
+    "--sigma", type=AutoOr(float), default="auto", show_default=True,
+    help="The smaller, the more far neighbors are penalized.",
+)  # fmt: skip
 @click.option(
     "--graph", type=ChoiceOf(lambda: ["auto", *public_graphs()]), default="auto", show_default=True,
-    help="auto, here and in the options around it: several graphs answer together.",
+    help="How images are connected. auto, here and in sigma, neighbors and normalize: several graphs together.",
 )  # fmt: skip
-@click.option("--neighbors", type=AutoOr(click.IntRange(min=1)), default="auto", show_default=True)
 @click.option(
-    "--normalize", type=ChoiceOf(lambda: ["auto", *NORMALIZATIONS]), default="auto", show_default=True
-)
+    "--neighbors", type=AutoOr(click.IntRange(min=1)), default="auto", show_default=True,
+    help="Neighbors of each image, the image itself included.",
+)  # fmt: skip
+@click.option(
+    "--normalize", type=ChoiceOf(lambda: ["auto", *NORMALIZATIONS]), default="auto", show_default=True,
+    help="How features are normalized first.",
+)  # fmt: skip
 @click.option("--paper", is_flag=True, help="The paper's fixed settings instead of a committee of graphs.")
 @click.option(
     "--graph-file",
@@ -84,7 +99,9 @@ TEMPLATE_WRITTEN = (
     "--runner", type=click.Choice(["local", "ray"]), default="local", show_default=True,
     help="This machine, or a Ray cluster whose machines all see IMAGES under the same path.",
 )  # fmt: skip
-@click.option("--address", metavar="HOST:PORT", help="The Ray cluster [default: one on this machine].")
+@click.option(
+    "--address", metavar="HOST:PORT", help="Address of the Ray cluster [default: one on this machine]."
+)
 @device_option
 @seed_option
 @click.option("--overwrite", is_flag=True, help="Replace an earlier result; other files there are kept.")
@@ -223,7 +240,7 @@ def _open_page(output: Path, options: LabelOptions) -> None:
 
 def _needed(output: Path | None) -> Path:
     if output is None:
-        raise click.UsageError("the results need a place: -o FOLDER; got none")
+        raise click.UsageError("the results need a folder: pass -o FOLDER; got none")
     return output
 
 
@@ -233,7 +250,7 @@ def _check_review(reuse: Path | None) -> None:
 
     if reuse is not None:
         raise click.UsageError(
-            "labels from a model of an earlier run are not trained on these images: leave one of the two out; "
+            "a review trains on these images, and --reuse does not: leave one of the two out; "
             "got --reuse and --review"
         )
     check_dependencies()

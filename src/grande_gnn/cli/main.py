@@ -15,7 +15,7 @@ from grande_gnn.cli.failures import one_sentence, printable
 COMMANDS = {
     "label": "Label a folder of images from the few that have a label.",
     "review": "Correct labels in the browser and have the others labelled again at once.",
-    "demo": "Label scikit-learn's digits and compare GRaNDe with plain degree, in a minute.",
+    "demo": "Label partly covered digits, check the labels, and compare the two degrees.",
     "extract": "Turn a folder of images into a features file.",
     "evaluate": "Measure accuracy on a features file with the paper's protocol.",
     "compare": "Compare GRaNDe with every other system on a features file.",

@@ -21,7 +21,9 @@ from grande_gnn.cli.experiment_options import RunOptions, data_options, run_opti
     show_default=True,
     help="Table 1: parts of the labelled fold for choosing σ by nested cross-validation; 0 leaves it out.",
 )
-@click.option("--systems", multiple=True, metavar="NAME", help="Tables 2 and 3: only these; repeat.")
+@click.option(
+    "--systems", multiple=True, metavar="NAME", help="Tables 2 and 3: only this system; repeat for several."
+)
 def command(number: str, inner_folds: int, systems: tuple[str, ...], **options: Any) -> None:
     """Reproduce table 1, 2 or 3 of the paper on the features in --data.
 

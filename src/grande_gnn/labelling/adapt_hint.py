@@ -18,7 +18,7 @@ PER_STEP = {"cuda": 0.05, "cpu": 2.0}
 ``benchmarks/results/adapt_profile.csv`` has it, and of the last blocks on a CPU."""
 
 SHORT_S = 1200
-"""Longer than this, nobody wants to be told about it."""
+"""Adapting is not suggested where it would take longer than this."""
 
 N_TRAININGS = 3
 """With all labels, and with each half of them."""
@@ -43,6 +43,6 @@ def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:
     if seconds > SHORT_S:
         return ""
     return (
-        f"With --adapt the network would be fine-tuned to these images, which may be more accurate and takes about "
+        f"--adapt would fine-tune the network to these images, which may make it more accurate and takes about "
         f"{max(1, round(seconds / 60))} min here."
     )

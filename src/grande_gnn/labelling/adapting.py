@@ -1,12 +1,12 @@
 """Labels from a network that was adapted to the images, if held-out labels say that this is better.
 
-The network is adapted three times (:mod:`grande_gnn.images.adapt`): with all labels, and with each half of them. Features of
-the first answer. Those of the other two judge: a network that was adapted with one half has not seen the labels of the
-other half, so its predictions for them tell how good adapting is, and from them come the weights of the committee, the
-expected accuracy and the calibration, as they do without adapting.
+The network is adapted three times (:mod:`grande_gnn.images.adapt`): with all labels, and with each half of them. The
+labels come from the features of the first network. The other two judge it: a network that was adapted with one half has not
+seen the labels of the other half, so its predictions for them show how good adapting is. The weights of the committee, the
+expected accuracy and the calibration follow from these predictions, as they do without adapting.
 
 Three answers are compared on these held-out labels: the network as it comes, the adapted one, and the features of both side
-by side. The one with the most right predictions is given.
+by side. The one with the most right predictions is used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from grande_gnn.labelling.result import Labelling
 __all__ = ["Adapted", "adapt_labelling", "memory_sentence"]
 
 FROZEN, ADAPTED, BOTH = "frozen", "adapted", "both"
-"""Whose features answer: those of the network as it comes, of the adapted one, or of both side by side."""
+"""Whose features give the labels: those of the network as it comes, of the adapted one, or of both side by side."""
 
 Tell = Callable[..., object]
 """Called with the steps that are done, the steps there are, a sentence or ``""``, and what a bar may show behind them."""
@@ -85,7 +85,7 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
     assert options.extractor is not None
     if options.graph_file is not None or options.lists_file is not None:
         raise InvalidInputError(
-            "an adapted network finds other neighbors than those of a given graph: leave out --adapt or the file; "
+            "--adapt changes the features, so a given graph would no longer fit them: leave out --adapt or the file; "
             f"got {options.graph_file or options.lists_file}"
         )
     load_trainable(options.extractor, options.weights)  # raises where there is nothing to adapt
@@ -96,7 +96,7 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
         tell(
             0,
             0,
-            "The network is not adapted: with one label per class nothing could tell whether that helps.",
+            "The network is not adapted: with one label per class, no label is left to check whether that helps.",
         )
         return Adapted(frozen, extraction, notes, None)
     work = _Work(extraction, options, how, clf, codes, halves, tell)
@@ -220,10 +220,10 @@ def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) ->
     n = int(work.halves.answerable().sum())
     if best == FROZEN:
         work.tell(0, 0, f"Adapting did not help: {hits[FROZEN]} of {n} held-out labels are right without it, "
-                  f"{max(hits[ADAPTED], hits[BOTH])} with it. The network is used as it comes.")  # fmt: skip
+                  f"{max(hits[ADAPTED], hits[BOTH])} with it. The original network is used.")  # fmt: skip
         return Adapted(frozen, work.extraction, notes, None)
     work.tell(0, 0, f"The adapted network is used: {hits[best]} of {n} held-out labels are right, "
-              f"{hits[FROZEN]} with the network as it comes.")  # fmt: skip
+              f"{hits[FROZEN]} with the original network.")  # fmt: skip
     result = assess(fitted[best], images.labels, images.files, coverage=options.coverage)
     return Adapted(result, sources[best], notes, weights[0])
 

@@ -45,7 +45,7 @@ AROUND = 40
 """Entries of the ranked lists in which labelled images are looked for, if so many were searched: the paper's length."""
 
 NOT_RANDOM = (
-    "The labelled images are no random sample of all images, so the sets may hold the right label less often than they "
+    "The labelled images are not a random sample of all images, so the sets may hold the right label less often than they "
     "promise: label some images picked at random."
 )
 """The warning where a test contradicts what conformal prediction needs."""
@@ -133,7 +133,7 @@ def assess_new(
         unreached=~reached,
         out_of_distribution=far > outlier_limit(fitted.distances(NEAR + 1)),
         calibration=calibration,
-        note="The accuracy was estimated when the model was made; it holds for images like those.",
+        note="The accuracy was estimated when the model was trained; it holds for images like those.",
         classifier=clf,
         neighbors=Neighbors(new, device=clf.device),
     )

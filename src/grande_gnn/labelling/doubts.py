@@ -26,13 +26,13 @@ N_PERMUTATIONS = 499
 """Random choices of the labelled images to compare with: enough for a p-value of 0.004."""
 
 SIGNIFICANT = 0.01
-"""A random sample is said not to be one this often."""
+"""How often a random sample is wrongly reported as not being one."""
 
 NARROW = 0.1
-"""Intervals up to ten points wide need no excuse."""
+"""Intervals up to ten points wide need no explanation."""
 
 MANY = 20_000
-"""Above so many samples, permutations are drawn class by class."""
+"""Above this many samples, permutations are drawn class by class."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _crowding(lists: NDArray[np.int32], known: NDArray[np.bool_], classes: Codes
 def _draw_by_order(
     rng: np.random.Generator, classes: Codes, wanted: Codes, starts: Codes, by_class: Codes
 ) -> Codes:
-    """So many random samples of each class as ``wanted``, from a random order of all samples."""
+    """As many random samples of each class as ``wanted`` says, from a random order of all samples."""
     order = np.lexsort((rng.random(len(classes)), classes))
     place = np.arange(len(classes)) - starts[classes[order]]
     return order[place < wanted[classes[order]]]
@@ -142,7 +142,7 @@ def reasons(
     sentences = {
         "labels": _about_labels(n_labels, effective),
         "shift": "The labelled images differ from the others: label some images picked at random.",
-        "gain": "Half of the labels give other answers than all of them: more labels of each class settle it.",
+        "gain": "Models trained on half of the labels often disagree with the final one: label more images of each class.",
         "unseen": f"{_count(n_single)} with one label, so there may be more classes that nobody labelled: look at the "
         "images that are flagged as unfamiliar.",
     }
@@ -157,8 +157,8 @@ def reasons(
 def _about_labels(n_labels: int, effective: float) -> str:
     if effective < 0.7 * n_labels:
         return (
-            f"The {n_labels} labels say only as much as {max(1, round(effective))} independent ones, because they "
-            "lie side by side or are uneven: label images that lie far apart."
+            f"The {n_labels} labels are worth only {max(1, round(effective))} independent ones, because they are next to "
+            "each other in file order or unevenly spread over the classes: label images that are far apart."
         )
     return f"There are only {n_labels} labels: label more images."
 

@@ -14,8 +14,8 @@ from grande_gnn.labelling.result import Labelling
 __all__ = ["ADAPTED_FILE", "SEEN", "adapted_file", "earlier_parts", "with_doubt"]
 
 SEEN = (
-    "The network was adapted with labels that judge it here, so the expected accuracy may be too high: label again with "
-    "--adapt to have them judged by networks that did not see them."
+    "The network was adapted with the same labels that measure it here, so the expected accuracy may be too high: label "
+    "again with --adapt, which measures it with networks that have not seen these labels."
 )
 """The doubt about an estimate from a saved model, which does not hold the features of the judging networks."""
 

@@ -1,4 +1,4 @@
-"""The share of right labels to expect among the images that have none, with an interval that knows its own doubts.
+"""The share of right labels to expect among the images that have none, with an interval for all that is uncertain about it.
 
 Two trainings on disjoint halves of the labels predict the labels they did not know. These hits and misses say how often a
 prediction of a given confidence is right (:mod:`grande_gnn.labelling.correctness`); the same trainings' confidences in

@@ -1,4 +1,4 @@
-"""New images in the folder of a labelling: they join it, and nothing that people decided is lost."""
+"""New images in the folder of a labelling: they are added to it, and no decision is lost."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def join_new_images(
     clf = labelling.classifier
     if clf is None:
         raise InvalidInputError(
-            "new images join a labelling that has a model: label the images again; got one without a model"
+            "new images can only be added to a labelling that has a model: label the images again; got one without a model"
         )
     options = replace(options, extractor=str(labelling.settings["extractor"]))
     parts = earlier_parts(labelling.settings, labelling.adapted_weights, options.weights)
     extraction = extract_images(fresh, options, progress, parts)
     if progress is not None:
-        progress(Step("train", message=f"{len(extraction.images)} new images join the labelling."))
+        progress(Step("train", message=f"{len(extraction.images)} new images are added to the labelling."))
     features = np.concatenate([clf.features_[: len(labelling.files)], extraction.features()])
     files = [*labelling.files, *extraction.images.files]
     labels = [*labelling.given, *extraction.images.labels]

@@ -113,7 +113,7 @@ class LabelOptions:
             )
         if self.graph_file is not None and self.lists_file is not None:
             raise InvalidInputError(
-                "a graph file leaves nothing for a file of ranked lists to do: give one of the two; "
+                "a graph file needs no file of ranked lists: give one of the two; "
                 f"got {self.graph_file} and {self.lists_file}"
             )
         if self.ignore_weights and self.graph_file is None:
@@ -122,7 +122,7 @@ class LabelOptions:
             )
         if self.graph_file is not None and self.graph != AUTO:
             raise InvalidInputError(
-                "a graph file leaves no kind of graph to build: give one of the two; "
+                "a graph file is used as it is, so no kind of graph is built: give one of the two; "
                 f"got {self.graph_file} and {self.graph!r}"
             )
 

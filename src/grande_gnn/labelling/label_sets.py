@@ -14,8 +14,8 @@ classes have, and a class is in the set of a sample unless fewer than a share α
   1 − α. Nothing is guaranteed.
 
 A set may lack the predicted label, or be empty: then no label is typical enough of what the held-out labels showed, and
-the image should be looked at. To add the predicted label always would make sets hold the truth more often than asked,
-by five points where 95 % of the predictions are right.
+the image should be looked at. Always adding the predicted label would make sets hold the truth more often than requested, by
+five points where 95 % of the predictions are right.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def check_label_memory(n_images: int, n_features: int, n_classes: int = 0, *, th
 
 
 def n_classes(labels: Any) -> int:
-    """The number of different labels; 0 where they are none that a classifier would take, which it will say itself."""
+    """The number of different labels; 0 where they are invalid, which the classifier reports itself."""
     try:
         return len(encode_labels(labels)[1])
     except InvalidInputError:

@@ -148,7 +148,7 @@ class Labelling:
         return "images" if has_images else "samples"
 
     def said(self, sentence: str) -> str:
-        """A sentence about images, said of what the samples are.
+        """A sentence about images, reworded for the kind of samples there are.
 
         >>> Labelling(["a"], ["x"], *[np.ones(1)] * 4, [""], *[np.zeros(1)] * 2).said("Label an image.")
         'Label a sample.'

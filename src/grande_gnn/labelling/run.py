@@ -144,8 +144,8 @@ def reuse(
     settings = read_settings(Path(earlier))
     if settings.get("extractor") is None:
         raise InvalidInputError(
-            "the earlier run labelled features, so it names no network that could extract those of images: use a run "
-            f"on images; got {earlier}"
+            "the earlier run labelled features, so it has no network that extracts features from images: use the result "
+            f"of a run on images; got {earlier}"
         )
     if (Path(earlier) / "texts.csv").is_file():
         raise InvalidInputError(
@@ -153,7 +153,7 @@ def reuse(
         )
     if pending := n_pending(Journal(earlier).decisions, settings):
         tell(Step("find", message=f"{pending} decisions of a review are not in that model yet: open `grande review "
-                  f"{earlier}` and end it with Ctrl-C to have them in it."))  # fmt: skip
+                  f"{earlier}` and end it with Ctrl-C to train the model with them."))  # fmt: skip
     clf = GrandeClassifier.load(Path(earlier) / "model").set_params(device=options.device)
     options = replace(options, extractor=str(settings["extractor"]))
     parts = earlier_parts(settings, Path(earlier) / ADAPTED_FILE, options.weights)
@@ -234,7 +234,7 @@ def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None
         if as_degree(options.degree).name not in DEGREES:
             raise InvalidInputError(
                 "results are written with their model, and a degree function cannot be saved: register it with "
-                f"register_degree, or name no folder; got {options.degree}"
+                f"register_degree, or pass no output folder; got {options.degree}"
             )
     elif options.export:
         raise InvalidInputError(

@@ -53,8 +53,8 @@ def label_file(
     root = _folder_of_images(path, content.files.tolist())
     if options.export and root is None:
         raise InvalidInputError(
-            f"an export names image files, and the samples of {path.name} are none in its folder: leave --export out, the "
-            f"labels are in predictions.csv; got {options.export!r}"
+            f"an export needs image files, and the samples of {path.name} are not files in its folder: leave --export out, "
+            f"the labels are in predictions.csv; got {options.export!r}"
         )
     if is_unlabelled(as_label_array(labels)).all():
         raise InvalidInputError(

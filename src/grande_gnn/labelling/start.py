@@ -72,7 +72,7 @@ def with_features(
     extractor = labelling.settings.get("extractor")
     if labelling.root is None or not isinstance(extractor, str):
         raise InvalidInputError(
-            "the features of these images are unknown, and so are the images: label them again; "
+            "neither these images nor their features can be found: label the images again; "
             "got a labelling without a model"
         )
     found = find_images(labelling.root)

@@ -49,7 +49,10 @@ __all__ = [
 
 Place = str | Path
 
-PENDING = "{} decisions of a review are not in that model yet: open `grande review {}` and end it to have them in it."
+PENDING = (
+    "{} decisions of a review are not in that model yet: open `grande review {}` and end it with Ctrl-C to train the model "
+    "with them."
+)
 """What is told about a model that is older than the latest decisions."""
 
 _PORTION = 1024

@@ -135,8 +135,8 @@ register_queue(
 )
 register_queue(
     Queue(
-        "audit", "Random audit", "Judge a random sample without seeing our answer: the true accuracy.", _none,
-        "audit",
+        "audit", "Random audit", "Judge a random sample without seeing the predicted labels, to measure the true accuracy.",
+        _none, "audit",
     )
 )  # fmt: skip
 register_queue(

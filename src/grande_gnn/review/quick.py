@@ -73,7 +73,7 @@ class Basis:
 
 
 def basis_of(full: Labelling) -> Basis:
-    """The basis of a labelling; it depends on features and graph alone, so it serves all labels."""
+    """The basis of a labelling; it depends on features and graph alone, so it works for all labels."""
     assert full.classifier is not None  # a labelling without one has no quick answer
     assert full.neighbors is not None
     n = len(full.files)

@@ -1,4 +1,4 @@
-"""Out again: the files of the labelling, rewritten whole with the decisions of the review."""
+"""Write all files of the labelling again, with the decisions of the review."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def _untrained(full: Labelling, labels: dict[str, str]) -> Labelling:
 def write_reviewed(session: Session, export: str | None = None) -> Labelling:
     """Rewrite predictions, report, problems, settings and model of the session's folder: all of them, or nothing."""
     with session.writing:
-        session.retraining.wait(PATIENCE)  # what it is about to find need not be trained twice
+        session.retraining.wait(
+            PATIENCE
+        )  # a running training may have all decisions already: then nothing is trained twice
         result = reviewed_labelling(session)
         result.save(session.folder, overwrite=True, export=export)
     with session.lock:

@@ -42,4 +42,4 @@ def _highlights(labelling: Labelling) -> list[Highlight]:
 
 
 LEAST_SURE = Section("unsure", "Least sure", _render, _rows, _highlights)
-"""What to label next by hand."""
+"""The labels that are most likely to be wrong."""

@@ -59,7 +59,7 @@ export class Single {
   async show() {
     const row = this.row;
     if (row === undefined) {
-      const text = this.rows.length ? "You are through with this queue." : "There is nothing in this queue.";
+      const text = this.rows.length ? "You have finished this queue." : "There is nothing in this queue.";
       this.stage.replaceChildren(make("p", { class: "empty" }, text));
       $("near").replaceChildren();
       this.onShow?.(null);

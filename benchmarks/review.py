@@ -1,11 +1,13 @@
 """The review page at work: a scripted user corrects images by keyboard; how fast and how good the answers are.
 
 python benchmarks/review.py page --data DATA          50 corrections on Flowers17 photos in Chromium
-python benchmarks/review.py agreement --data DATA     how often the quick answer equals the full training
-python benchmarks/review.py large                     the quick answer and one full training on 20,000 made samples
+python benchmarks/review.py agreement --data DATA     how often provisional answers equal the full training
+python benchmarks/review.py pace --data DATA          the same for what the page shows while a user decides without a pause
+python benchmarks/review.py large                     the same, and the times, on 20,000 made samples
 
-DATA holds ``flowers17/features_lite0.npz``, ``flowers17/labels.csv`` and ``flowers17/images/``. Two images of each class are
-labelled. One row per measure is appended to benchmarks/results/review.csv.
+DATA holds ``flowers17/features_lite0.npz``, ``flowers17/labels.csv`` and ``flowers17/images/``, and for ``--sets`` other
+sets of ``labelled_sets.py``. Two images of each class are labelled. One row per measure is appended to
+benchmarks/results/review.csv.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +25,12 @@ import numpy as np
 
 from common import RESULTS, made_features, read_rows, write_rows
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
+from grande_gnn.labelling.short_training import train_shortly
 from grande_gnn.review.full_fit import full_fit
-from grande_gnn.review.quick import QuickAnswer, basis_of
+from grande_gnn.review.queues import QUEUES, View
+from grande_gnn.review.quick import QuickAnswer, answer_of, basis_of
 from grande_gnn.review.session import Session
+from labelled_sets import labelled_set
 
 KEYS = "1234567890abcdefghijklmopqrtvwxy"
 """The keys of the classes in their order (assets/keys.js)."""
@@ -66,6 +71,7 @@ def opened(labelling: Labelling) -> Iterator[Session]:
         session = Session(Path(folder), labelling)
         yield session
         session.close()
+        session.retraining.wait(900)  # a training that runs would disturb what is measured next
 
 
 def measure_page(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -131,41 +137,127 @@ def _wait(page: Any, condition: str) -> None:
         page.wait_for_timeout(20)
 
 
-def measure_agreement(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The least sure images are decided; the quick answer is compared with a full training on the same labels."""
-    labelling, truth = flowers(options)
+def labelled(name: str, seed: int, options: argparse.Namespace) -> tuple[Labelling, np.ndarray]:
+    """A set with two labels per class, and the true label of every sample."""
+    X, codes = labelled_set(options.data, name)
+    truth = np.array([f"class {code:03d}" for code in codes])
+    settings = LabelOptions(model=options.model, paper=options.paper, device="cpu")
+    return label_features(X.astype(np.float32), two_per_class(truth, seed), options=settings), truth
+
+
+def queue_of(labelling: Labelling, name: str) -> list[int]:
+    """The rows of a queue at the beginning, without those that have a label."""
+    given, n = labelling.given, len(labelling.files)
+    view = View(labelling, answer_of(labelling), labelling.labels, given, np.zeros(n, dtype=bool), [], "")
+    return [row for row in QUEUES[name].rows(view) if not given[row]]
+
+
+def share_equal(labels: list[str], others: list[str]) -> float:
+    """The share of equal labels."""
+    return float(np.mean(np.array(labels) == np.array(others)))
+
+
+def measure_agreement(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The first images of two queues are decided; provisional answers are compared with a full training on these labels."""
+    for name in options.sets:
+        for seed in options.seeds:
+            labelling, truth = labelled(name, seed, options)
+            for queue in ("useful", "unsure"):
+                order = queue_of(labelling, queue)
+                for n in options.counts:
+                    about = f"{name}, seed {seed}, queue {queue}, {n} decisions"
+                    yield from compared(labelling, truth, order[:n], "agreement", about)
+
+
+def compared(
+    labelling: Labelling, truth: np.ndarray, decided: list[int], part: str, about: str
+) -> list[dict[str, Any]]:
+    """How often each provisional answer after some decisions equals the full training, and how long each takes."""
     quick = QuickAnswer(labelling, basis_of(labelling))
-    given = {row: label for row, label in enumerate(labelling.given) if label}
-    order = [row for row in np.argsort(labelling.confidence).tolist() if row not in given]
-    rows = []
-    for n in options.counts:
-        now = given | {row: str(truth[row]) for row in order[:n]}
-        begin = time.perf_counter()
-        answer = quick.answer(now)
-        quick_s = time.perf_counter() - begin
-        begin = time.perf_counter()
-        full = full_fit(labelling, {labelling.files[row]: label for row, label in now.items()})
-        full_s = time.perf_counter() - begin
-        agree = np.mean(np.array(answer.labels) == np.array(full.labels))
-        stale = np.mean(np.array(labelling.labels) == np.array(full.labels))
-        note = f"{n} decisions; without a quick answer {stale:.4f}"
-        rows.append(row_of("agreement", "quick answer equals full training", float(agree), note))
-        rows.append(row_of("agreement", "quick answer, s", quick_s, f"{n} decisions"))
-        rows.append(row_of("agreement", "full training, s", full_s, f"{n} decisions"))
-        print(rows[-3], flush=True)
-    return rows
+    now = {row: label for row, label in enumerate(labelling.given) if label}
+    now |= {row: str(truth[row]) for row in decided}
+    labels = {labelling.files[row]: label for row, label in now.items()}
+    quick.answer(now)  # what is made once
+    answer, quick_s = timed(lambda: quick.answer(now))
+    short, short_s = timed(lambda: train_shortly(labelling, labels))
+    full, full_s = timed(lambda: full_fit(labelling, labels))
+    measures = {
+        "no provisional answer equals full training": share_equal(labelling.labels, full.labels),
+        "quick answer equals full training": share_equal(answer.labels, full.labels),
+        "quick answer, s": quick_s,
+        "full training, s": full_s,
+    }
+    if short is not None:
+        after = QuickAnswer(labelling, quick.basis, short).answer(now)
+        measures["short training equals full training"] = share_equal(after.labels, full.labels)
+        measures["short training, s"] = short_s
+    print(about, {key: round(value, 4) for key, value in measures.items()}, flush=True)
+    return [row_of(part, measure, value, about) for measure, value in measures.items()]
 
 
-def measure_large(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """From a decision to new labels on many made samples, with the journal and the state, and one full training."""
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What ``work`` returns, and its seconds."""
+    begin = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - begin
+
+
+def measure_pace(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """A user decides one image every few seconds; at random moments, the shown labels are compared with a full training."""
+    for name in options.sets:
+        for seed in options.seeds:
+            labelling, truth = labelled(name, seed, options)
+            for every in options.every:
+                yield from paced(
+                    labelling, truth, every, options, f"{name}, seed {seed}, a decision every {every:g} s"
+                )
+
+
+def paced(
+    labelling: Labelling, truth: np.ndarray, every: float, options: argparse.Namespace, about: str
+) -> list[dict[str, Any]]:
+    """Decisions at one pace, with the trainings of a real session beside them."""
+    rng = np.random.default_rng(0)
+    seen, took, ages = [], [], []
+    with opened(labelling) as session:
+        for _ in range(options.decisions):
+            begin = time.perf_counter()
+            row = session.queue(options.queue)[0]
+            session.decide("label", [row], str(truth[row]))
+            took.append(time.perf_counter() - begin)
+            moment = rng.uniform(0, every)
+            time.sleep(max(0.0, moment - (time.perf_counter() - begin)))
+            with session.lock:
+                seen.append((session.labels_to_train(), session.labels()))
+                trained = dict(zip(session.files, session.full.given, strict=True))
+                ages.append(sum(trained[file] != label for file, label in seen[-1][0].items()))
+            time.sleep(max(0.0, every - (time.perf_counter() - begin)))
+    chosen = np.linspace(1, len(seen) - 1, options.moments).astype(int)
+    equal = [share_equal(seen[i][1], full_fit(labelling, seen[i][0]).labels) for i in chosen]
+    measures = {
+        "shown labels equal full training, mean": float(np.mean(equal)),
+        "shown labels equal full training, least": float(np.min(equal)),
+        "decisions since the last full training, mean": float(np.mean(ages)),
+        "decisions since the last full training, most": float(np.max(ages)),
+        "decision to new labels, median s": float(np.median(took)),
+    }
+    print(about, measures, flush=True)
+    return [
+        row_of("pace", measure, value, f"{about}, queue {options.queue}")
+        for measure, value in measures.items()
+    ]
+
+
+def measure_large(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """From a decision to new labels on many made samples, with the journal and the state, and full trainings."""
     X, codes = made_features(options.size, 256, 40)
     truth = np.array([f"class {c:02d}" for c in codes])
     settings = LabelOptions(model=options.model, paper=options.paper, device="cpu")
-    begin = time.perf_counter()
-    labelling = label_features(X, two_per_class(truth, options.seed, 4), options=settings)
-    labelled_s = time.perf_counter() - begin
+    given = two_per_class(truth, options.seed, 4)
+    labelling, labelled_s = timed(lambda: label_features(X, given, options=settings))
+    about = f"{options.size} samples"
     with opened(labelling) as session:
-        session.retraining.stop()  # its training would compete with what is measured here; it is timed below
+        session.close()  # its trainings would compete with what is measured here; they are timed below
         begin = time.perf_counter()
         session.decide("label", [0], str(truth[0]))
         first = time.perf_counter() - begin
@@ -174,17 +266,14 @@ def measure_large(options: argparse.Namespace) -> list[dict[str, Any]]:
             begin = time.perf_counter()
             session.decide("label", [row], str(truth[row]))
             took.append(time.perf_counter() - begin)
-        begin = time.perf_counter()
-        full_fit(session.full, session.labels_to_train())
-        full_s = time.perf_counter() - begin
-    return [
-        row_of(
-            "large", "decision to new labels, median s", float(np.median(took)), f"{options.size} samples"
-        ),
-        row_of("large", "first decision to new labels, s", first, f"{options.size} samples"),
-        row_of("large", "full training, s", full_s, f"{options.size} samples, {options.model}"),
-        row_of("large", "labelled first, s", labelled_s, f"{options.size} samples"),
+    yield from [
+        row_of("large", "decision to new labels, median s", float(np.median(took)), about),
+        row_of("large", "first decision to new labels, s", first, about),
+        row_of("large", "labelled first, s", labelled_s, about),
     ]
+    order = queue_of(labelling, "unsure")
+    for n in options.counts:
+        yield from compared(labelling, truth, order[:n], "large", f"{about}, queue unsure, {n} decisions")
 
 
 def row_of(part: str, measure: str, value: float, note: str = "") -> dict[str, Any]:
@@ -192,7 +281,7 @@ def row_of(part: str, measure: str, value: float, note: str = "") -> dict[str, A
     return {"part": part, "measure": measure, "value": round(value, 4), "note": note}
 
 
-PARTS = {"page": measure_page, "agreement": measure_agreement, "large": measure_large}
+PARTS = {"page": measure_page, "agreement": measure_agreement, "pace": measure_pace, "large": measure_large}
 
 
 def main() -> None:
@@ -209,15 +298,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--decisions", type=int, default=50)
     parser.add_argument("--queue", default="unsure")
-    parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20, 50])
+    parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20])
+    parser.add_argument("--sets", nargs="+", default=["flowers17"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="draws of the given labels")
+    parser.add_argument("--every", type=float, nargs="+", default=[0.5, 2.0], help="seconds per decision")
+    parser.add_argument("--moments", type=int, default=10, help="full trainings for comparison at each pace")
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--out", type=Path, default=RESULTS / "review.csv")
     options = parser.parse_args()
     settings = f"{options.model}, {'paper' if options.paper else 'automatic'}"
-    rows = [{**row, "settings": settings, "seed": options.seed} for row in PARTS[options.part](options)]
-    write_rows([*read_rows(options.out), *rows], options.out)
-    for row in rows:
-        print(row["measure"], row["value"], row["note"])
+    for row in PARTS[options.part](options):
+        write_rows(
+            [*read_rows(options.out), {**row, "settings": settings, "seed": options.seed}], options.out
+        )
+        print(row["measure"], row["value"], row["note"], flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 """One training at a time, the latest request wins, and a failed one does not end the thread."""
 
+import os
+import sys
 import threading
+
+import pytest
 
 from grande_gnn.review.retraining import Retraining
 
@@ -46,3 +50,28 @@ def test_a_failure_is_told_and_the_next_request_is_served():
     assert work.wait(10)
     assert (failed, done) == (["no luck"], ["good"])
     work.stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of single threads")
+def test_a_gentle_thread_and_those_it_starts_give_way_and_no_others():
+    def niceness(labels=None):
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def with_another(labels):
+        seen = [niceness()]
+        thread = threading.Thread(target=lambda: seen.append(niceness()))
+        thread.start()
+        thread.join()
+        return seen
+
+    done, usual = [], niceness()
+    for gentle in (True, False):
+        work = Retraining(
+            with_another, lambda result, labels: done.append(result), done.append, gentle=gentle
+        )
+        work.request({"a": "1"})
+        assert work.wait(10)
+        work.stop()
+    lower = min(19, max(usual, 10))
+    assert done == [[lower, lower], [usual, usual]]
+    assert niceness() == usual

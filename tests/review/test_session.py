@@ -94,15 +94,42 @@ def test_a_labelling_made_anew_starts_with_its_own_labels(session, out, wait_for
     again.close()
 
 
-def test_changes_are_counted_against_what_was_shown(session, wait_for):
-    (row, label), *_ = flipped(session)
-    session.decide("label", [row], label)
-    shown = session.labels()
+def test_changes_are_counted_against_the_full_training_before(session, wait_for):
+    before = session.labels()
+    decided = session.queue("unsure")[:6]
+    session.decide("label", decided, "red")
     wait_for(lambda: session.is_current)
-    now = session.labels()
-    assert session.changes == {
-        i: old for i, (old, new) in enumerate(zip(shown, now, strict=True)) if old != new
-    }
+    pairs = enumerate(zip(before, session.labels(), strict=True))
+    changed = {row: old for row, (old, new) in pairs if old != new and row not in decided}
+    assert session.changes == changed
+    assert changed
+
+
+def test_a_short_training_answers_until_the_full_one_does(session, monkeypatch, wait_for):
+    import threading
+
+    from grande_gnn.labelling.short_training import train_shortly
+    from grande_gnn.review import session as module
+
+    go, full_fit = threading.Event(), module.full_fit
+    monkeypatch.setattr(module, "full_fit", lambda *all: go.wait(20) and full_fit(*all))
+    before = session.labels()
+    decided = dict(flipped(session, 6))
+    session.decide("label", list(decided)[:5], "red")
+    session.decide("label", list(decided)[5:], "red")
+    session._short.wait(20)
+    short = train_shortly(session.full, session.labels_to_train())
+    expected = [
+        label or short.classes[code]
+        for label, code in zip(short.given, short.probabilities.argmax(1), strict=True)
+    ]
+    wait_for(lambda: session.labels() == expected)
+    assert session.answer.is_provisional
+    changed = {row: old for row, (old, new) in enumerate(zip(before, expected, strict=True)) if old != new}
+    assert session.changes == {row: old for row, old in changed.items() if row not in decided}
+    go.set()
+    wait_for(lambda: session.is_current)
+    assert not session.answer.is_provisional
 
 
 def test_a_new_class_gets_the_last_key_and_a_merged_one_frees_its_own(session):

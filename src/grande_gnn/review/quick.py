@@ -1,15 +1,16 @@
-"""The quick answer: what the last full training would say with other labels, without training.
+"""The quick answer: what the latest training would say with other labels, without training.
 
-A ridge regression of the classes on diffused features is solved in closed form, once with the labels of the last full
+A ridge regression of the classes on diffused features is solved in closed form, once with the labels of the latest
 training and once with the present ones. The difference tells how much the new labels speak for each class at each image,
-and is added to the logarithms of the probabilities P of the full training:
+and is added to the logarithms of the probabilities P of that training:
 
     Z = diffused features (ten steps of personalized PageRank on the model's graph, rows of length 1)
     R(labels) = Z (Zᵀ_l Z_l + λI)⁻¹ Zᵀ_l (Y_l − 1/c)          l: the labelled images
     quick = log P + s (R(now) − R(then)),                       s: 0.6 times the slope of log P on R(then)
 
-So the full training's answer stays wherever the new labels say nothing. Z is made once; an answer then takes a fraction of a
-second, and is marked as provisional until the full training has replaced it. How often both agree: docs/review.md.
+So the training's answer stays wherever the new labels say nothing. Z is made once; an answer then takes a fraction of a
+second, and is marked as provisional until a full training has replaced it. The latest training is a full one, or a short one
+(:mod:`grande_gnn.review.provisional`). How often quick and full answers agree: docs/review.md.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.short_training import Trained, trained_of
 
 __all__ = ["Answer", "Basis", "QuickAnswer", "answer_of", "basis_of"]
 
@@ -104,24 +106,29 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class QuickAnswer:
-    """Answers for other labels than those of a full training, without training again."""
+    """Answers for other labels than those of a training, without training again.
 
-    def __init__(self, full: Labelling, basis: Basis) -> None:
-        assert full.classifier is not None  # a labelling without one has no quick answer
+    Parameters
+    ----------
+    full : the latest full training; confidences stay its own wherever a label does.
+    basis : its diffused features.
+    trained : the latest training, if that is another one.
+    """
+
+    def __init__(self, full: Labelling, basis: Basis, trained: Trained | None = None) -> None:
         self.full = full
         self.basis = basis
-        self.classes = [str(name) for name in full.classifier.classes_]
+        self.trained = trained_of(full) if trained is None else trained
+        self.classes = self.trained.classes
 
     @cached_property
     def _logs(self) -> Float:
-        assert self.full.classifier is not None
-        p = np.asarray(self.full.classifier.label_distributions_[: len(self.full.files)], dtype=np.float64)
-        return np.log(np.maximum(p, 1e-9))
+        return np.log(np.maximum(self.trained.probabilities, 1e-9))
 
     @cached_property
     def _strength(self) -> float:
-        """s: how the logarithms of the full training grow with the scores of the same labels."""
-        R = self.basis.scores(self._codes(self.full.given, self.classes), len(self.classes))
+        """s: how the logarithms of the training grow with the scores of the same labels."""
+        R = self.basis.scores(self._codes(self.trained.given, self.classes), len(self.classes))
         R = R - R.mean(axis=1, keepdims=True)
         centered = self._logs - self._logs.mean(axis=1, keepdims=True)
         return STRENGTH * max(float((centered * R).sum() / max((R * R).sum(), 1e-12)), 0.0)
@@ -135,16 +142,19 @@ class QuickAnswer:
         now = [given.get(row, "") for row in range(len(self.full.files))]
         if now == self.full.given or not given:
             return Answer(self.full.labels, self.full.confidence, self.full.runner_up, is_provisional=True)
+        then = self.trained.given
+        if now == then:
+            return self._read(self._logs, self.classes, now)
         names = [*self.classes, *dict.fromkeys(label for label in now if label and label not in self.classes)]
         more = len(names) - len(self.classes)
         # Nothing is known yet about a new class, so it starts at the mean of the others.
         logs = np.hstack([self._logs, np.repeat(self._logs.mean(axis=1, keepdims=True), more, axis=1)])
-        before, after = (self._codes(labels, names) for labels in (self.full.given, now))
+        before, after = (self._codes(labels, names) for labels in (then, now))
         gain = self.basis.scores(after, len(names)) - self.basis.scores(before, len(names))
         return self._read(logs + self._strength * gain, names, now)
 
     def _read(self, logits: Float, names: list[str], given: list[str]) -> Answer:
-        """Labels from logits; where the label stays, the calibrated confidence of the full training does too."""
+        """Labels from logits; where the label stays, the calibrated confidence of the full training stays too."""
         full, rows = self.full, np.arange(len(logits))
         p = np.exp(logits - logits.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)

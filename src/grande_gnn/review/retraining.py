@@ -1,36 +1,46 @@
-"""Full trainings in the background: the latest request wins, and at most one training runs at a time."""
+"""Trainings in the background: the latest request wins, and at most one of a kind runs at a time."""
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
-
-from grande_gnn.labelling.result import Labelling
+from contextlib import suppress
+from typing import Generic, TypeVar
 
 __all__ = ["Retraining"]
 
 logger = logging.getLogger(__name__)
 
+GENTLE = 10
+"""The niceness of a gentle thread: on busy cores it gets a tenth of the time of one that answers the page."""
+
 Labels = Mapping[str, str]
+Result = TypeVar("Result")
 
 
-class Retraining:
+class Retraining(Generic[Result]):
     """A thread that trains on the labels it was last asked for.
 
     Parameters
     ----------
-    train : from labels (file to label) to a labelling.
-    done : called with the labelling and the labels it was trained on, in the thread.
+    train : from labels (file to label) to a result.
+    done : called with the result and the labels it was trained on, in the thread.
     failed : called with a sentence if a training failed; the thread goes on.
+    gentle : leave the cores to others that need them, where the system allows it (Linux).
     """
 
     def __init__(
         self,
-        train: Callable[[Labels], Labelling],
-        done: Callable[[Labelling, Labels], object],
+        train: Callable[[Labels], Result],
+        done: Callable[[Result, Labels], object],
         failed: Callable[[str], object],
+        *,
+        gentle: bool = False,
     ) -> None:
+        self._gentle = gentle
         self._train, self._done, self._failed = train, done, failed
         self._wanted: Labels | None = None
         self._is_stopped = False
@@ -64,6 +74,8 @@ class Retraining:
             self._news.notify_all()
 
     def _run(self) -> None:
+        if self._gentle:
+            _be_gentle()
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._is_stopped or self._wanted is not None)
@@ -81,3 +93,10 @@ class Retraining:
                 with self._news:
                     self._is_busy = False
                     self._news.notify_all()
+
+
+def _be_gentle() -> None:
+    """Lower the priority of this thread and of those that it starts; Linux alone has priorities of single threads."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), GENTLE)

@@ -143,3 +143,26 @@ def test_a_surer_prediction_and_a_less_likely_class_make_a_label_more_doubtful()
     by_share = curve.wrong_label(np.full(3, 0.9), np.array([0.9, 0.2, 0.01]), 10)
     assert (np.diff(by_confidence) > 0).all()
     assert (np.diff(by_share) > 0).all()
+
+
+def test_the_way_to_compute_shares_that_makes_the_labels_likelier_is_believed():
+    """Clean labels: one way says that they have likely classes, the other that they are surprising."""
+    c, agrees, own, _ = noisy(0.0)
+    surprising = np.where(agrees > 0, 1.0, own / 100)
+    curve = fit_correctness(c, agrees, own=np.stack([own, surprising], axis=1), n_classes=10)
+    np.testing.assert_allclose(curve.ways, [1, 0], atol=1e-3)
+    alone = fit_correctness(c, agrees, own=own, n_classes=10)
+    assert curve.wrong_share == pytest.approx(alone.wrong_share, abs=1e-3)
+    assert fit_correctness(c, agrees, own=surprising, n_classes=10).wrong_share > 0.05
+    asked = np.array([0.9]), np.array([[0.3, 0.003]])
+    assert curve.wrong_label(*asked, 10) == pytest.approx(
+        alone.wrong_label(asked[0], asked[1][:, 0], 10), abs=1e-3
+    )
+
+
+def test_equal_ways_change_nothing():
+    c, agrees, own, _ = noisy(0.1)
+    once = fit_correctness(c, agrees, own=own, n_classes=10)
+    twice = fit_correctness(c, agrees, own=np.stack([own, own], axis=1), n_classes=10)
+    np.testing.assert_allclose(twice.probability(c), once.probability(c))
+    np.testing.assert_allclose(twice.ways, [0.5, 0.5])

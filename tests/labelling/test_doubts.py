@@ -7,7 +7,7 @@ from grande_gnn.graph import ranked_lists
 from grande_gnn.labelling import doubts
 from grande_gnn.labelling.doubts import SampleTest, reasons, sample_test
 
-FINE = SampleTest(1.0, 1.0)
+FINE = SampleTest(1.0, 1.0, 1.0)
 ABOUT = {"n_labels": 20, "effective": 20.0, "n_single": 2, "test": FINE}
 
 
@@ -30,6 +30,7 @@ def test_a_random_sample_is_seldom_rejected():
         p.append(sample_test(lists, random_sample(300, 30, seed), classes, rng.random(30), rng.random(270)))
     assert sum(test.is_contradicted for test in p) <= 2
     assert 0.3 < np.mean([test.crowding for test in p]) < 0.7
+    assert 0.3 < np.mean([test.typicality for test in p]) < 0.7
 
 
 def test_labels_side_by_side_crowd_and_labels_spread_evenly_keep_apart():
@@ -57,6 +58,46 @@ def test_easy_labelled_images_are_noticed():
     test = sample_test(lists, random_sample(300, 30, 1), classes, 0.9 + rng.random(30) / 10, rng.random(270))
     assert test.is_contradicted
     assert test.ease < 1e-6
+
+
+def cloud(seed=0):
+    """Normal features: samples in the middle are among the neighbors of many others."""
+    X = np.random.default_rng(seed).normal(size=(300, 8)).astype(np.float32)
+    return ranked_lists(X, 11), np.linalg.norm(X, axis=1)
+
+
+@pytest.mark.parametrize("part", [slice(0, 60), slice(240, 300)])
+def test_typical_and_untypical_labelled_images_are_noticed(part):
+    """A random half of the 60 samples that are nearest to the middle, or furthest from it."""
+    lists, distance = cloud()
+    rng = np.random.default_rng(0)
+    known = np.zeros(300, dtype=bool)
+    known[rng.choice(np.argsort(distance)[part], 30, replace=False)] = True
+    same = np.linspace(0, 1, 30), np.linspace(0, 1, 270)
+    test = sample_test(lists, known, np.zeros(300, dtype=int), *same)
+    assert test.typicality < 0.003
+    assert test.is_contradicted
+    assert sample_test(lists, random_sample(300, 30, 1), np.zeros(300, dtype=int), *same).typicality > 0.05
+
+
+def test_classes_that_are_more_typical_than_others_contradict_nothing():
+    """Most of the class in the middle is labelled and little of the other one: random choices within classes."""
+    lists, distance = cloud()
+    classes = (distance > np.median(distance)).astype(int)
+    rng = np.random.default_rng(0)
+    known = rng.random(300) < np.where(classes == 0, 0.5, 0.05)
+    same = np.linspace(0, 1, 30), np.linspace(0, 1, 270)
+    assert sample_test(lists, known, classes, *same).typicality > 0.02
+    assert sample_test(lists, known, np.zeros(300, dtype=int), *same).typicality < 0.003
+
+
+def test_each_comparison_by_itself_can_contradict():
+    for place in range(3):
+        p = [1.0, 1.0, 1.0]
+        p[place] = 0.003
+        assert SampleTest(*p).is_contradicted
+        p[place] = 0.004
+        assert not SampleTest(*p).is_contradicted
 
 
 @pytest.mark.parametrize("known", [np.ones(300, dtype=bool), np.zeros(300, dtype=bool)])
@@ -90,7 +131,7 @@ def test_labels_in_series_are_said_to_count_less():
 
 
 def test_a_contradicted_sample_is_always_mentioned():
-    said = reasons({"labels": 0.01}, 0.02, **(ABOUT | {"test": SampleTest(0.001, 1.0)}))
+    said = reasons({"labels": 0.01}, 0.02, **(ABOUT | {"test": SampleTest(0.001, 1.0, 1.0)}))
     assert "The labelled images differ from the others: label some images picked at random." in said
 
 

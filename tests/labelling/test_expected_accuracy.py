@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from grande_gnn.labelling.correctness import Correctness, fit_correctness
-from grande_gnn.labelling.expected_accuracy import Sources, draw_accuracy, unseen_share
+from grande_gnn.labelling.expected_accuracy import Sources, draw_accuracy, flagged_share, unseen_share
 
 KNOWN = Correctness(np.array([0.0]), np.array([1.0]), np.array([1.0]), np.eye(1, 13))
 """A curve without doubt: confidences are probabilities."""
@@ -80,6 +80,13 @@ def test_few_unlabelled_samples_leave_chance():
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(0.8 * 0.2 / 25), abs=0.03)
 
 
+def test_chance_is_what_the_confidences_leave_open():
+    """Half of the samples are surely right and half are right half of the time: only the second half is left to chance."""
+    confidence = np.tile([1.0, 0.5], 200)
+    _, low, high = ends(confidence=confidence, held_out=None, n_unlabelled=400)
+    assert high - low == pytest.approx(2 * 1.96 * np.sqrt(0.125 / 400), rel=0.05)
+
+
 def test_the_spread_names_the_sources():
     spread = draw_accuracy(replace(PLAIN, held_out=1.0, disagreement=0.3, unseen=0.1)).spread
     uniform = 1 / np.sqrt(12)
@@ -91,6 +98,14 @@ def test_the_spread_names_the_sources():
 
 def test_the_same_sources_give_the_same_draws():
     np.testing.assert_array_equal(draw_accuracy(PLAIN).values, draw_accuracy(PLAIN).values)
+
+
+def test_flagged_samples_lose_no_more_than_they_have():
+    flagged = np.array([True, True, False, False])
+    assert flagged_share(np.full(4, 0.6), flagged) == pytest.approx(0.5)
+    assert flagged_share(np.array([0.0, 0.0, 1.0, 1.0]), flagged) == 0
+    assert flagged_share(np.array([0.1, 0.2, 0.9, 0.8]), flagged) == pytest.approx(0.15)
+    assert flagged_share(np.zeros(2), np.ones(2, dtype=bool)) == 0
 
 
 def test_the_share_of_unseen_classes_is_good_and_turings():

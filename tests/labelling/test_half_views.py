@@ -46,10 +46,34 @@ def test_with_one_label_of_each_class_the_training_on_all_labels_may_be_right_as
 def test_labels_that_cannot_be_answered_and_copies_count_less():
     views, copies = view_halves(HALVES, FULL), np.arange(7)
     features = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
-    weights = label_weights(views, CODES, FULL, features, copies)
+    weights = label_weights(views, HALVES, features, copies)
     assert weights[4] == 0
     assert (weights[:4] > 0).all()
     copies[1] = 0
-    fewer = label_weights(views, CODES, FULL, features, copies)
+    fewer = label_weights(views, HALVES, features, copies)
     assert fewer.sum() < weights.sum()
     assert fewer[0] < weights[0]
+
+
+def test_a_bias_of_one_half_is_no_sign_of_another_distribution():
+    """Each half sees labelled and unlabelled samples alike, but the halves differ: all labels weigh the same."""
+    n = 400
+    codes = np.where(np.arange(n) < 200, np.arange(n) % 2, -1)
+    first = (np.arange(n) % 4 < 2) & (codes >= 0)
+    one, other = np.tile([0.9, 0.1], (n, 1)), np.tile([0.2, 0.8], (n, 1))
+    halves = Halves(codes, (first, (codes >= 0) & ~first), (one, other))
+    views = view_halves(halves, np.full((n, 2), 0.5))
+    features = np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32)
+    np.testing.assert_allclose(label_weights(views, halves, features, np.arange(n)), 1)
+
+
+def test_labels_of_a_class_that_the_unlabelled_samples_have_more_of_weigh_more():
+    n, rng = 900, np.random.default_rng(0)
+    truth = np.where(np.arange(n) < 100, np.arange(n) % 2, (rng.random(n) < 0.75).astype(int))
+    codes = np.where(np.arange(n) < 100, truth, -1)
+    p = np.where(truth[:, None] == [0, 1], 0.95, 0.05)
+    first = (np.arange(n) % 4 < 2) & (codes >= 0)
+    halves = Halves(codes, (first, (codes >= 0) & ~first), (p, p))
+    features = rng.normal(size=(n, 3)).astype(np.float32)
+    weights = label_weights(view_halves(halves, p), halves, features, np.arange(n))
+    assert weights[codes[:100] == 1].mean() > 2 * weights[codes[:100] == 0].mean()

@@ -60,11 +60,55 @@ def test_copies_count_once_together():
 
 
 def test_classes_are_weighted_by_their_share_of_the_images_within_bounds():
-    weights = class_weights(np.repeat([0, 1], 500), np.array([1500.0, 500.0]))
-    np.testing.assert_allclose(weights, [1.5, 0.5], rtol=0.01)
-    extreme = class_weights(np.repeat([0, 1], [990, 10]), np.array([10.0, 990.0]))
+    labels = np.repeat([0, 1], 500)
+    weights = class_weights(labels, np.ones(1000), np.eye(2)[labels], np.array([750.0, 250.0]))
+    np.testing.assert_allclose(weights, [1.5, 0.5], rtol=0.02)
+    labels = np.repeat([0, 1], [990, 10])
+    extreme = class_weights(labels, np.ones(1000), np.eye(2)[labels], np.array([10.0, 990.0]))
     np.testing.assert_allclose(extreme, [1 / 3, 3])
-    np.testing.assert_allclose(class_weights(np.arange(3), np.ones(3)), 1)
+
+
+def confused(n, shares, seed=0):
+    """Labels with these shares of the classes, and predictions that mix class 2 up with class 0 most of the time."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, n, p=shares)
+    mean = np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.6, 0.1, 0.3]])
+    return labels, np.array([rng.dirichlet(20 * row) for row in mean[labels]])
+
+
+def test_a_class_that_is_predicted_too_often_weighs_no_more():
+    """Labels and unlabelled samples of equal shares, and class 0 predicted 1.6 times as often as it should be."""
+    labels, held_out = confused(3000, [1 / 3] * 3)
+    unlabelled = confused(3000, [1 / 3] * 3, seed=1)[1]
+    assert unlabelled[:, 0].mean() > 0.5
+    weights = class_weights(labels, np.ones(3000), held_out, unlabelled.sum(axis=0))
+    np.testing.assert_allclose(weights, 1, atol=0.05)
+
+
+def test_other_shares_are_found_behind_the_confusion():
+    labels, held_out = confused(3000, [0.5, 0.25, 0.25])
+    unlabelled = confused(30_000, [0.25, 0.25, 0.5], seed=1)[1]
+    weights = class_weights(labels, np.ones(3000), held_out, 3000 * unlabelled.mean(axis=0))
+    np.testing.assert_allclose(weights, [0.5, 1, 2], rtol=0.12)
+
+
+def test_differences_that_may_be_chance_change_nothing():
+    """Twelve labels at random: the most likely weights would be far from 1."""
+    for seed in range(5):
+        labels, held_out = confused(12, [1 / 3] * 3, seed=seed)
+        expected = 12 * confused(30_000, [1 / 3] * 3, seed=9)[1].mean(axis=0)
+        weights = class_weights(labels, np.ones(12), held_out, expected)
+        np.testing.assert_allclose(weights, 1, atol=0.2)
+
+
+def test_a_label_that_counts_half_tells_half_about_the_classes():
+    labels, held_out = confused(200, [0.6, 0.2, 0.2])
+    expected = 200 * confused(30_000, [1 / 3] * 3, seed=9)[1].mean(axis=0)
+    once = class_weights(labels, np.ones(200), held_out, expected)
+    ignored = class_weights(
+        np.append(labels, 2), np.append(np.ones(200), 0.0), np.vstack([held_out, [0, 1, 0]]), expected
+    )
+    np.testing.assert_allclose(ignored, once)
 
 
 def test_unequal_importance_loses_labels():

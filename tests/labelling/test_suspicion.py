@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grande_gnn.labelling.correctness import fit_correctness
-from grande_gnn.labelling.suspicion import WRONG_ABOVE, own_share, suspicious_labels
+from grande_gnn.labelling.suspicion import WRONG_ABOVE, own_shares, suspicious_labels
 
 
 def made(wrong, n=300, c=6, seed=0):
@@ -18,7 +18,7 @@ def made(wrong, n=300, c=6, seed=0):
 
 
 def flagged(p, labels):
-    own = own_share(p, labels)
+    own = own_shares(p, labels)
     right = (p.argmax(axis=1) == labels).astype(float)
     curve = fit_correctness(p.max(axis=1), right, own=own, n_classes=p.shape[1])
     found = np.zeros(len(labels), dtype=bool)
@@ -26,9 +26,12 @@ def flagged(p, labels):
     return found, curve
 
 
-def test_the_share_of_the_own_class_is_of_the_squares_that_the_winner_leaves():
+def test_the_share_of_the_own_class_is_of_the_powers_that_the_winner_leaves():
     p = np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [1.0, 0.0, 0.0]])
-    np.testing.assert_allclose(own_share(p, np.array([1, 0, 2])), [0.9, 1.0, 0.0])
+    one, between, two = own_shares(p, np.array([1, 0, 2])).T
+    np.testing.assert_allclose(one, [0.75, 1.0, 0.0])
+    np.testing.assert_allclose(between, [3**1.5 / (3**1.5 + 1), 1.0, 0.0])
+    np.testing.assert_allclose(two, [0.9, 1.0, 0.0])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -53,5 +56,5 @@ def test_the_likeliest_mistake_comes_first_with_the_class_that_contradicts_it():
     asked = np.array([[0.9, 0.001, 0.099], [0.999, 0.0001, 0.0009], [0.2, 0.45, 0.35], [0.0, 1.0, 0.0]])
     found = suspicious_labels(curve, asked, np.ones(4, dtype=int))
     assert found == [(1, 0), (0, 0)]
-    likely = curve.wrong_label(np.array([0.9, 0.999]), np.array([0.01, 0.1]), 3)
+    likely = curve.wrong_label(np.array([0.9, 0.999]), np.array([[0.01] * 3, [0.1] * 3]), 3)
     assert (likely > WRONG_ABOVE).all()

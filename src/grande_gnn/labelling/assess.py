@@ -26,12 +26,12 @@ from grande_gnn.labelling.class_accuracy import class_accuracies
 from grande_gnn.labelling.confidence import AccuracyEstimate, outlier_limit, reliability_bins
 from grande_gnn.labelling.correctness import Correctness, fit_correctness
 from grande_gnn.labelling.doubts import reasons, sample_test
-from grande_gnn.labelling.expected_accuracy import Sources, draw_accuracy, unseen_share
+from grande_gnn.labelling.expected_accuracy import Sources, draw_accuracy, flagged_share, unseen_share
 from grande_gnn.labelling.half_views import HalfViews, label_weights, view_halves
 from grande_gnn.labelling.label_sets import LabelSets, conformal_sets, likeliest_sets
 from grande_gnn.labelling.open_set import familiarity, is_unfamiliar, unfamiliar_scores
 from grande_gnn.labelling.result import Labelling, Suspicion
-from grande_gnn.labelling.suspicion import own_share, suspicious_labels
+from grande_gnn.labelling.suspicion import own_shares, suspicious_labels
 
 __all__ = ["assess", "assess_new"]
 
@@ -169,10 +169,10 @@ class _HeldOutLabels:
 def _held_out_labels(clf: GrandeClassifier, halves: Halves) -> _HeldOutLabels:
     full = clf.label_distributions_
     views = view_halves(halves, full)
-    weights = label_weights(views, halves.codes, full, clf.neighbors_.features, clf.copies_)
+    weights = label_weights(views, halves, clf.neighbors_.features, clf.copies_)
     curve = fit_correctness(
         views.confidence, views.right, weights,
-        own=own_share(views.probabilities, views.labels), n_classes=full.shape[1],
+        own=own_shares(views.probabilities, views.labels), n_classes=full.shape[1],
     )  # fmt: skip
     asked = np.flatnonzero(views.answerable)
     suspicious = suspicious_labels(curve, views.probabilities[asked], views.labels[asked])
@@ -213,7 +213,8 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
         lists, ~unlabelled, np.where(unlabelled, full.argmax(axis=1), codes), views.confidence[views.answerable],
         views.unlabelled.confidence,
     )  # fmt: skip
-    unseen = unseen_share(views.labels) + float(strange[unlabelled].mean()) / 2
+    expected = known.curve.probability(full.max(axis=1)[unlabelled])
+    unseen = unseen_share(views.labels) + flagged_share(expected, strange[unlabelled]) / 2
     draws = draw_accuracy(
         Sources(
             known.curve, views.unlabelled.confidence, known.accuracy,

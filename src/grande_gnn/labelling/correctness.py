@@ -9,7 +9,8 @@ is taken to be wrong, so with q = P(right | c)
     P(contradicted, class k)  = ε u_k + (1 − ε)(1 − q) r_k
 
 where r_k is the share of the remaining probability that the prediction gives to the class k of the label, and u_k is
-nearly the same for all classes: wrong predictions mix up similar classes, wrong labels may be anything.
+nearly the same for all classes: wrong predictions mix up similar classes, wrong labels may be anything. How to compute r_k
+may be left open: of several ways, those are believed that make the labels likelier.
 
 The curve (a, b) and ε are not one fit but a posterior on a grid: weak priors around a = 0, b = 1, ε = 0 multiplied by the
 likelihood. With few labels the posterior stays broad, and whatever is computed from it inherits that doubt; with no label
@@ -18,7 +19,7 @@ at all it is the prior. The curve is Platt's (1999).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,8 @@ class Correctness:
     weights: Float
     wrong: Float
     """For each curve, the posterior probabilities of the shares :data:`WRONG` of wrong labels; rows sum to 1."""
+    ways: Float = field(default_factory=lambda: np.ones(1))
+    """Posterior probabilities of the ways to compute the share of a label's class."""
 
     def probability(self, confidence: Float) -> Float:
         """Posterior mean of P(right | c) for each confidence."""
@@ -95,10 +98,11 @@ class Correctness:
         Parameters
         ----------
         confidence : of the prediction.
-        own : the share of the remaining probability that the prediction gives to the label's class.
+        own : the share of the remaining probability that the prediction gives to the label's class; a column for each way
+            to compute it.
         """
         likely = np.empty(len(confidence))
-        by_prediction, by_label = _own_shares(own, n_classes)
+        by_prediction, by_label = _own_shares(_columns(own) @ self.ways, n_classes)
         for i, x in enumerate(log_odds(confidence)):
             missed = expit(-(self.offsets + self.slopes * x))[:, None]
             mistaken = WRONG * by_label[i]
@@ -122,7 +126,8 @@ def fit_correctness(
     confidence : the confidence of each held-out prediction.
     right : 1 where the label agrees with it, else 0.
     weights : how many labels each counts for, at most 1; None: one each.
-    own : where the label contradicts, the share of the remaining probability that its class has; None: all of it.
+    own : where the label contradicts, the share of the remaining probability that its class has; several columns: several
+        ways to compute it, equally likely before the labels are seen; None: all of it.
     """
     weights = np.ones(len(confidence)) if weights is None else weights
     counted = weights > 0
@@ -133,11 +138,10 @@ def fit_correctness(
     hits = np.bincount(place[agrees], weights[agrees], minlength=N_BINS)
     filled = hits > 0
     x_hit, hits = x[filled], hits[filled]
-    missed = _counted_together(
-        place[misses], np.ones(len(misses)) if own is None else own[misses], weights[misses]
-    )
-    x_all = np.concatenate([x_hit, x[missed.place]])
-    mass = np.concatenate([hits, missed.count])
+    own = np.ones(len(place)) if own is None else own
+    missed = [_counted_together(place[misses], way, weights[misses]) for way in _columns(own)[misses].T]
+    x_all = np.concatenate([x_hit, x[missed[0].place]])
+    mass = np.concatenate([hits, missed[0].count])
     center = float(np.average(x_all, weights=mass)) if len(x_all) else 0.0
     # Heights at the center of the data and slopes are nearly independent, so their grid can be rectangular.
     heights, slopes = (-10.0, 14.0), (0.0, 3.0)
@@ -151,15 +155,19 @@ def fit_correctness(
         offset = height - slope * center
         prior = _log_t(offset / OFFSET_SCALE) + _log_t((slope - 1) / SLOPE_SCALE)
         agreed = log_expit(offset[:, None] + slope[:, None] * x_hit) @ hits
-        misfit = expit(-(offset[:, None] + slope[:, None] * x[missed.place]))
-        log_posterior = _log_posterior(prior + agreed, misfit, float(hits.sum()), missed, n_classes)
-        joint = np.exp(log_posterior - log_posterior.max())
+        log_posterior = np.stack([
+            _log_posterior(prior + agreed, expit(-(offset[:, None] + slope[:, None] * x[way.place])), float(hits.sum()),
+                           way, n_classes)
+            for way in missed
+        ])  # fmt: skip
+        each = np.exp(log_posterior - log_posterior.max())
+        joint = each.sum(axis=0)
         posterior = joint.sum(axis=1)
         joint /= np.maximum(posterior, 1e-300)[:, None]
         posterior /= posterior.sum()
         heights = _around(height, posterior, heights, N_OFFSETS)
         slopes = _around(slope, posterior, slopes, N_SLOPES)
-    return Correctness(offset, slope, posterior, joint)
+    return Correctness(offset, slope, posterior, joint, each.sum(axis=(1, 2)) / each.sum())
 
 
 def _log_posterior(known: Float, misfit: Float, n_hits: float, missed: _Missed, n_classes: int) -> Float:
@@ -207,6 +215,10 @@ def _log_prior_wrong(n_classes: int) -> Float:
     scale = max(LEAST_WRONG, WRONG_SCALE * (1 - 1 / max(n_classes - 1, 1)))
     edges = np.concatenate([[0], (WRONG[1:] + WRONG[:-1]) / 2, [np.inf]])
     return -edges[:-1] / scale + np.log(-np.expm1(-(edges[1:] - edges[:-1]) / scale))
+
+
+def _columns(own: Float) -> Float:
+    return own[:, None] if own.ndim == 1 else own
 
 
 def _place(confidence: Float) -> NDArray[np.int64]:

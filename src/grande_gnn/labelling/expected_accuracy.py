@@ -14,7 +14,8 @@ truth is not known, so each source of doubt is a random number, and the estimate
 - gain: all labels are better than half of them. Where the training on all labels disagrees with a half, at most one of
   them is right, and that about as often as the half is right elsewhere: between none and all of that is gained;
 - unseen: images of classes that nobody labelled are always wrong; Good and Turing's share of them, f₁/n · (1 − f₁/n) with
-  f₁ classes that have one label each among n, is believed anywhere between nothing and twice as much.
+  f₁ classes that have one label each among n, is believed anywhere between nothing and twice as much. So is half of the
+  right answers expected among images that are flagged as unfamiliar: doubtful images can lose no more than that.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from grande_gnn.labelling.confidence import AccuracyEstimate
 from grande_gnn.labelling.correctness import Correctness
 
-__all__ = ["AccuracyDraws", "Sources", "draw_accuracy", "unseen_share"]
+__all__ = ["AccuracyDraws", "Sources", "draw_accuracy", "flagged_share", "unseen_share"]
 
 Float = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class Sources:
     disagreement: float = 0.0
     """How often a half disagrees with the training on all labels, on the unlabelled samples."""
     unseen: float = 0.0
-    """Expected share of samples whose class nobody labelled."""
+    """Expected share of the right answers that are wrong, because nobody labelled the class of the sample."""
     n_unlabelled: int = 0
     """Number of samples whose accuracy is estimated; 0: very many."""
     instead: Float | None = None
@@ -87,6 +88,17 @@ def unseen_share(labels: NDArray[np.int64]) -> float:
     return share * (1 - share)
 
 
+def flagged_share(right: Float, flagged: NDArray[np.bool_]) -> float:
+    """The share of all right answers that flagged samples are expected to have; ``right``: each sample's probability.
+
+    Flagged samples are doubtful, so they have fewer right answers to lose than others.
+
+    >>> flagged_share(np.array([0.9, 0.9, 0.2]), np.array([False, False, True]))
+    0.1
+    """
+    return float(right[flagged].sum() / max(float(right.sum()), 1e-300))
+
+
 def draw_accuracy(sources: Sources) -> AccuracyDraws:
     """Draws of the accuracy on the unlabelled samples; the same sources give the same draws."""
     rng = np.random.default_rng(0)
@@ -103,7 +115,9 @@ def draw_accuracy(sources: Sources) -> AccuracyDraws:
     unseen = np.minimum(rng.uniform(0, 2, N_DRAWS) * sources.unseen, 1.0)
     values = np.clip(half + shift + gain, 0, 1) * (1 - unseen)
     if sources.n_unlabelled:
-        chance = np.sqrt(values * (1 - values) / sources.n_unlabelled)
+        # Given its confidence, each sample is right or wrong by chance: the confidences themselves are no chance.
+        within = _share_of_chance(curve.probability(sources.confidence))
+        chance = np.sqrt(within * values * (1 - values) / sources.n_unlabelled)
         values = np.clip(values + chance * rng.standard_normal(N_DRAWS), 0, 1)
     spread = {
         "labels": float(half.std()),
@@ -112,3 +126,14 @@ def draw_accuracy(sources: Sources) -> AccuracyDraws:
         "unseen": float((unseen * half).std()),
     }
     return AccuracyDraws(values, spread)
+
+
+def _share_of_chance(right: Float) -> float:
+    """How much of the variance of right and wrong is left when each sample's probability is known.
+
+    >>> _share_of_chance(np.array([0.8, 0.8])), round(_share_of_chance(np.array([1.0, 0.5])), 3)
+    (1.0, 0.667)
+    """
+    mean = right.mean() if len(right) else 0.0
+    total = mean * (1 - mean)
+    return float((right * (1 - right)).mean() / total) if total > 0 else 1.0

@@ -90,10 +90,17 @@ def _ask_halves(halves: Halves, unlabelled: Codes, predicted: Codes) -> Unlabell
     return Unlabelled(np.concatenate(confidence), np.concatenate(agrees))
 
 
-def label_weights(
-    views: HalfViews, codes: Codes, full: Float, features: NDArray[np.float32], copies: Codes
-) -> Float:
+def label_weights(views: HalfViews, halves: Halves, features: NDArray[np.float32], copies: Codes) -> Float:
     """How much each held-out label counts, 0 where it is no evidence; the sum is the effective number of labels."""
+    codes = halves.codes
     once = np.minimum(series_weights(codes, series_correlation(features, codes)), copy_weights(codes, copies))
-    importance = class_weights(views.labels, (codes < 0).astype(np.float64) @ full)[views.labels]
-    return with_effective_size(np.where(views.answerable, once[views.rows], 0.0), importance)
+    counts = once[views.rows]
+    unlabelled = (codes < 0).astype(np.float64)
+    # Each label is compared with the unlabelled samples as the same half sees them.
+    asked = [counts[~known[views.rows]].sum() for known in halves.known]
+    expected = sum(
+        n * (unlabelled @ p) / max(unlabelled.sum(), 1.0)
+        for n, p in zip(asked, halves.probabilities, strict=True)
+    )
+    importance = class_weights(views.labels, counts, views.probabilities, np.asarray(expected))[views.labels]
+    return with_effective_size(np.where(views.answerable, counts, 0.0), importance)

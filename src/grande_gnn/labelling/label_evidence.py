@@ -7,7 +7,9 @@ A held-out label is one observation of "right or wrong", but it counts less than
   series; r is measured in the features, so a series of unrelated images counts in full;
 - where an image is a copy of another labelled one: all copies together count once;
 - where its class has more labels than its share of the images: each label is weighted by the class's share of the
-  unlabelled images over its share of the labels, within bounds (importance weights).
+  unlabelled images over its share of the labels, within bounds (importance weights). The share of the unlabelled images
+  is not that of the predictions, because classes that are easy to predict are also predicted too often, on labelled and
+  unlabelled images alike.
 
 The weights are scaled so that their sum is the number of independent labels that would be worth as much.
 """
@@ -26,7 +28,11 @@ MOST = 3.0
 """Importance weights lie between 1/3 and 3: a class counted wrongly must not decide the estimate."""
 
 PSEUDO_COUNT = 2.0
-"""Images, and labels, that every class is taken to have more, so that rare classes do not get extreme weights."""
+"""Labels and unlabelled images, all predicted rightly, that every class is taken to have more, so that rare classes do not
+get extreme weights."""
+
+N_STEPS = 100
+"""Steps to the most likely class weights: after a tenth of them they hardly change."""
 
 N_PAIRS = 2000
 """Pairs of each kind from which the correlation along the file order is measured."""
@@ -84,18 +90,50 @@ def copy_weights(codes: Codes, copies: Codes) -> Float:
     return np.where(known, 1 / np.maximum(labelled[group], 1), 0.0)
 
 
-def class_weights(labels: Codes, expected: Float) -> Float:
+def class_weights(labels: Codes, counts: Float, held_out: Float, expected: Float) -> Float:
     """For each class, its share of the unlabelled samples over its share of the labels, between 1/3 and 3.
+
+    If the classes had other shares, the mean prediction for labels that a training did not know would be another one: that
+    of class j counts w_j times. The weights are those under which it is most likely the mean prediction for the unlabelled
+    samples, found by expectation maximization (Saerens et al., 2002). They are 1 where both means are the same, however
+    biased the predictions are, and nearer to 1 the more of the difference may be chance: weights that follow chance would
+    be low where predictions happen to be right.
 
     Parameters
     ----------
     labels : the classes of the labels.
-    expected : the number of unlabelled samples expected of each class: the sum of their probabilities. The numbers of
-        predictions would not do, because classes that are easy to predict are also predicted too often.
+    counts : how many labels each counts for.
+    held_out : the class probabilities of each labelled sample, by a training that did not know its label.
+    expected : what the sum of ``counts · held_out`` would be if the unlabelled samples stood in the labels' place.
+
+    Examples
+    --------
+    Half of class 1 is taken for class 0, on both kinds of samples; then the unlabelled ones have more of class 1.
+
+    >>> labels, held_out = np.repeat([0, 1], 500), np.repeat([[1.0, 0.0], [0.5, 0.5]], 500, axis=0)
+    >>> class_weights(labels, np.ones(1000), held_out, np.array([750.0, 250.0])).round(2).tolist()
+    [1.0, 1.0]
+    >>> class_weights(labels, np.ones(1000), held_out, np.array([625.0, 375.0])).round(2).tolist()
+    [0.51, 1.49]
     """
-    wanted, have = expected + PSEUDO_COUNT, np.bincount(labels, minlength=len(expected)) + PSEUDO_COUNT
-    ratio = (wanted / wanted.sum()) / (have / have.sum())
-    return np.clip(ratio, 1 / MOST, MOST)
+    n_classes = held_out.shape[1]
+    confusion = PSEUDO_COUNT * np.eye(n_classes)
+    np.add.at(confusion, labels, counts[:, None] * held_out)
+    have, wanted = confusion.sum(axis=1), expected + PSEUDO_COUNT
+    weights = np.ones(n_classes)
+    for _ in range(N_STEPS):
+        weights *= confusion @ (wanted / (weights @ confusion)) / have
+    weights **= _beyond_chance(counts, held_out, expected)
+    return np.clip(weights, 1 / MOST, MOST)
+
+
+def _beyond_chance(counts: Float, held_out: Float, expected: Float) -> float:
+    """How much of the difference between the means is more than labels picked at random would give (James and Stein)."""
+    total = float(counts.sum())
+    found = counts @ held_out
+    chance = float((counts**2 @ (held_out - found / max(total, 1e-300)) ** 2).sum())
+    squared = float(((found - expected) ** 2).sum())
+    return max(0.0, 1 - chance / squared) if squared > 0 else 0.0
 
 
 def with_effective_size(counts: Float, importance: Float) -> Float:

@@ -13,27 +13,34 @@ from numpy.typing import NDArray
 
 from grande_gnn.labelling.correctness import Correctness
 
-__all__ = ["own_share", "suspicious_labels"]
+__all__ = ["own_shares", "suspicious_labels"]
 
 Float = NDArray[np.float64]
+
+EXPONENTS = (1.0, 1.5, 2.0)
+"""How sharply the share of a class may fall with its probability. Which of them holds differs between data: where a
+prediction is wrong, the right class is the runner-up more often than the probabilities say, because few labels leave all
+classes some probability, but on hard data hardly so."""
 
 WRONG_ABOVE = 0.3
 """A label is suspicious if it is wrong with more than this probability: the posterior is cautious, and most labels above
 it are wrong (docs/confidence.md)."""
 
 
-def own_share(probabilities: Float, labels: NDArray[np.int64]) -> Float:
+def own_shares(probabilities: Float, labels: NDArray[np.int64]) -> Float:
     """How much of what the winner leaves belongs to the label's class; 1 where the label is the winner.
 
-    The other classes share in proportion to their squared probabilities: where a prediction is wrong, the right class is
-    the runner-up more often than the probabilities say, because few labels leave all classes some probability.
+    One column for each of the exponents: the other classes share in proportion to that power of their probabilities.
     """
     rows = np.arange(len(labels))
     best = probabilities.argmax(axis=1)
-    squares = probabilities**2
-    squares[rows, best] = 0.0
-    own = squares[rows, labels] / np.maximum(squares.sum(axis=1), 1e-300)
-    return np.where(best == labels, 1.0, own)
+    columns = []
+    for exponent in EXPONENTS:
+        powers = probabilities**exponent
+        powers[rows, best] = 0.0
+        own = powers[rows, labels] / np.maximum(powers.sum(axis=1), 1e-300)
+        columns.append(np.where(best == labels, 1.0, own))
+    return np.stack(columns, axis=1)
 
 
 def suspicious_labels(
@@ -49,7 +56,7 @@ def suspicious_labels(
     """
     best, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     contradicted = np.flatnonzero(best != labels)
-    own = own_share(probabilities, labels)[contradicted]
+    own = own_shares(probabilities, labels)[contradicted]
     likely = curve.wrong_label(sure[contradicted], own, probabilities.shape[1])
     order = np.argsort(-likely, kind="stable")
     return [(int(contradicted[i]), int(best[contradicted[i]])) for i in order if likely[i] > WRONG_ABOVE]

@@ -272,6 +272,16 @@ def test_fitted_rows_get_their_transduction(blobs, few, model, degree):
     )
 
 
+def test_a_second_fit_keeps_nothing_of_the_first(blobs, few):
+    X, _ = blobs
+    other, new = X[::-1] * 3 + 1, X[:15] + 0.3
+    fresh = quick().fit(X, few)
+    twice = quick().fit(other, few[::-1]).fit(X, few)
+    np.testing.assert_array_equal(twice.predict_proba(new), fresh.predict_proba(new))
+    np.testing.assert_array_equal(twice.predict_proba(X), fresh.predict_proba(X))
+    np.testing.assert_array_equal(twice.neighbors_.lists(10), fresh.neighbors_.lists(10))
+
+
 def test_copies_get_the_answer_of_the_first(blobs, few):
     X, _ = blobs
     X = X.copy()

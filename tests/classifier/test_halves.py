@@ -77,6 +77,19 @@ def test_labels_side_by_side_stay_together():
     assert [int(np.sum(codes[one] == c)) for c in (0, 1)] == [4, 8]
 
 
+def test_a_class_is_even_by_whole_series_however_uneven_the_others_are():
+    """Nine copies of class 0 are in one half; the series of class 1 are divided as if they were not there."""
+    codes = np.full(30, -1)
+    codes[:9] = 0
+    series = [[10, 11], [13, 14], [16], [18]]
+    codes[np.concatenate(series)] = 1
+    groups = np.where(codes == 0, 0, np.arange(30))
+    one, other = split_halves(codes, groups)
+    assert {int(one[codes == 0].sum()), int(other[codes == 0].sum())} == {0, 9}
+    assert one[codes == 1].sum() == other[codes == 1].sum() == 3
+    assert all(one[rows].all() or other[rows].all() for rows in series)
+
+
 def test_one_long_series_is_cut_in_two():
     one, _ = split_halves(np.zeros(40, dtype=np.int64))
     assert one.sum() == 20

@@ -67,17 +67,31 @@ def draw_shape(kind: str, rng: np.random.Generator, size: int = 320) -> Image.Im
     return image
 
 
-def make_shapes(folder: Path, n: int = 300, known: int = 6) -> dict[str, str]:
-    """Images of shapes, the first of each kind in class folders; returns the true label of each file."""
+def draw_foreign(rng: np.random.Generator, size: int = 320) -> Image.Image:
+    """Coarse noise in dark colors: an image of no class."""
+    noise = rng.integers(0, 90, (5, 5, 3)).astype(np.uint8)
+    return Image.fromarray(noise).resize((size, size), Image.Resampling.NEAREST)
+
+
+def make_shapes(
+    folder: Path, n: int = 300, known: int = 6, wrong: int = 0, foreign: int = 0
+) -> dict[str, str]:
+    """Images of shapes, the first of each kind in class folders; returns the true label of each file.
+
+    ``wrong``: so many of them are in the folder of another class. ``foreign``: so many further images are of no class.
+    """
     rng = np.random.default_rng(0)
     truth = {}
     for i in range(n):
         kind = SHAPES[i % len(SHAPES)]
-        place = kind if i < known * len(SHAPES) else "unlabeled"
+        said = SHAPES[(i + 1) % len(SHAPES)] if i < wrong else kind
+        place = said if i < known * len(SHAPES) else "unlabeled"
         (folder / place).mkdir(parents=True, exist_ok=True)
         file = f"{place}/shape_{i:04d}.png"
         draw_shape(kind, rng).save(folder / file)
         truth[file] = kind
+    for i in range(foreign):
+        draw_foreign(rng).save(folder / "unlabeled" / f"noise_{i:04d}.png")
     return truth
 
 
@@ -150,15 +164,32 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         photos, out = Path(folder) / "shapes", Path(folder) / "out"
-        make_shapes(photos)
+        # The pictures of every queue need something in every queue.
+        more = {"known": 10, "wrong": 3, "foreign": 4} if options.all else {}
+        truth = make_shapes(photos, **more)
         settings = LabelOptions(
             extractor="pixels", model="sgc", paper=True, workers=0, device="cpu", store=Path(folder) / "store"
         )
         label_images(photos, out, settings)
         session = open_session(out)
+        if options.all:
+            decide_some(session, truth)
         with served(session) as link, chromium() as browser:
             take_pictures(browser, link, options.out, every=options.all)
         session.close()
+
+
+def decide_some(session: Session, truth: dict[str, str], n: int = 12) -> None:
+    """Label the least sure images rightly, and wait for the training."""
+    rows = [row for row in session.queue("unsure") if session.files[row] in truth][:n]
+    for label in SHAPES:
+        chosen = [row for row in rows if truth[session.files[row]] == label]
+        if chosen:
+            session.decide("label", chosen, label)
+    session.decide("label", rows[:1], truth[session.files[rows[0]]])
+    while not session.is_current:
+        time.sleep(0.05)
+    print({name: len(session.queue(name)) for name in ("suspicious", "outside", "changed")})
 
 
 def take_pictures(browser: Any, link: str, out: Path, *, every: bool) -> None:

@@ -91,7 +91,7 @@ export class Single {
       if (!image.given && image.runner_up) parts.push(make("span", { class: "quiet" }, "or ", name(image.runner_up)));
     } else parts.push(make("span", { class: "label quiet" }, "No label yet"));
     if (image.suggested) parts.push(make("span", { class: "warn" }, "looks like ", name(image.suggested)));
-    if (image.flags && !image.suggested) parts.push(make("span", { class: "warn" }, image.flags.replaceAll("_", " ").replaceAll(" ", " ")));
+    if (image.flags && !image.suggested) parts.push(make("span", { class: "warn" }, image.flags.split(" ").map((flag) => flag.replaceAll("_", " ")).join(", ")));
     if (image.skipped) parts.push(make("span", { class: "quiet" }, "skipped"));
     parts.push(make("span", { class: "place" }, `${this.at + 1} of ${this.rows.length}`));
     parts.push(make("span", { class: "file" }, name(image.file)));

@@ -43,9 +43,9 @@ class KeptLists:
         self._place[others] = torch.arange(len(others), dtype=torch.int32, device=self.device)
         places = self._place[known]
         self._place[others] = -1
-        # What a list has already must not be found again; places of −1 name nobody of these others.
-        row, column = (places >= 0).nonzero(as_tuple=True)
-        values[row, places[row, column].long()] = math.inf
+        # What a list has already must not be found again; places of −1 name nobody of these others, and change nothing.
+        again = torch.where(places >= 0, math.inf, -math.inf)
+        values.scatter_reduce_(1, places.clamp_min(0).long(), again, "amax")
         if self.device.type == "cpu":
             new, which = _below(values, _bounds(values, before[:, -1] - offset, self.length))
         else:

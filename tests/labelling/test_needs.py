@@ -10,7 +10,7 @@ from grande_gnn import LabelOptions, label_images
 from grande_gnn.errors import NotEnoughMemoryError
 from grande_gnn.images import load_extractor
 from grande_gnn.labelling import label_features, needs
-from grande_gnn.labelling.needs import check_label_memory, label_memory, n_classes
+from grande_gnn.labelling.needs import check_label_memory, label_memory, n_classes, training_memory
 
 
 def test_more_images_or_features_need_more():
@@ -51,6 +51,26 @@ def test_probabilities_count_where_they_are_larger_than_what_the_search_needed()
     assert more == 8 * 10_000 * 1000 * 5 - 4 * 10_000 * 100 * 3
 
 
+def test_a_training_on_the_cpu_counts_where_it_takes_more_than_the_search():
+    appnp, sgc = (LabelOptions(model=name, device="cpu").classifier() for name in ("appnp", "sgc"))
+    need = training_memory(100_000, 768, 100, appnp)
+    states = 4 * 100_000 * 100 * 10  # the outputs of all samples after each hop
+    assert need > 4 * 100_000 * 768 * 3 + states
+    assert training_memory(100_000, 768, 100, sgc) < need / 2
+    assert training_memory(100_000, 768, 0, appnp) == 0
+    more = label_memory(100_000, 768, 100, need) - label_memory(100_000, 768, 100)
+    assert more == need - 4 * 100_000 * 768 * 3
+
+
+def test_a_training_that_does_not_fit_is_refused_before_features_are_read(monkeypatch):
+    X = np.lib.stride_tricks.as_strided(np.zeros(1, np.float16), (100_000, 768), (0, 0))
+    labels = [f"class {i % 100}" if i < 2000 else "" for i in range(100_000)]
+    monkeypatch.setattr(needs, "available_memory", lambda device: 3 * 2**30)
+    monkeypatch.setattr("grande_gnn.labelling.run.check_features", lambda features: pytest.fail("was read"))
+    with pytest.raises(NotEnoughMemoryError, match="labelling 100000 samples"):
+        label_features(X, labels, options=LabelOptions(device="cpu"))
+
+
 def test_labels_are_counted_and_bad_ones_left_to_the_classifier():
     assert n_classes(["a", "", None, "b", "a"]) == 2
     assert n_classes(np.array([-1, -1])) == 0
@@ -87,5 +107,5 @@ def test_many_samples_under_4_gib_are_refused_with_what_they_need(tmp_path):
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout.startswith(
-        "labelling 400000 samples with 768 features each in 99 classes takes about 8 GiB"
+        "labelling 400000 samples with 768 features each in 99 classes takes about 15 GiB"
     )

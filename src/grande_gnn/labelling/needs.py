@@ -2,7 +2,8 @@
 
 need = 4 n d · 6 (features as read, as one matrix and normalized, and three forms of them in the search for neighbors)
 + 8 n c · 5 (probabilities by all labels, by two halves of them, calibrated, and as they are answered; after the search)
-+ one block of distances + the ranked lists + the page with its thumbnails + what any run takes.
++ one block of distances + the ranked lists + the page with its thumbnails + what any run takes. A training on the CPU takes
+the place of the search if it takes more.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import Any
 
 import torch
 
-from grande_gnn.engine.memory import available_memory
+from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.engine.memory import Sizes, available_memory, predicted_bytes
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
+from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import encode_labels
 
-__all__ = ["check_label_memory", "label_memory", "n_classes"]
+__all__ = ["check_label_memory", "label_memory", "n_classes", "training_memory"]
 
 _MIB = 2**20
 _COPIES = 6
@@ -31,18 +34,39 @@ _PAGE_BYTES, _MOST_SHOWN = 10_000, 20_000
 _FIXED = 64 * _MIB
 
 
-def label_memory(n_images: int, n_features: int, n_classes: int = 0) -> int:
-    """Bytes that labelling takes beyond what the process has when it starts; the trainings adapt to what is left."""
+_EDGES = 16
+"""Entries of the graph per image, about as many as an automatic graph has."""
+_OF_WHAT_IS_LEFT = 0.8
+"""The share of the free memory that a training may take; see :func:`grande_gnn.engine.memory.replicas_that_fit`."""
+
+
+def training_memory(n_images: int, n_features: int, n_classes: int, clf: GrandeClassifier) -> int:
+    """Bytes that must be free for one training of this classifier on the CPU; 0 on a GPU, or if nobody can tell."""
+    settings = clf.settings()
+    if not n_classes or not settings.kind.is_diffusion or resolve_device(settings.device).type != "cpu":
+        return 0
+    width, dropout = settings.kind.width(clf.hidden), int(settings.drop > 0)
+    sizes = Sizes(
+        n_images, n_features, n_classes, width, _EDGES * n_images, settings.hops, 1, dropout
+    )  # fmt: skip
+    return int(predicted_bytes(sizes, "cpu") / _OF_WHAT_IS_LEFT)
+
+
+def label_memory(n_images: int, n_features: int, n_classes: int = 0, training: int = 0) -> int:
+    """Bytes that labelling takes beyond what the process has when it starts; ``training``: of these, for one training."""
     probabilities = 8 * n_images * n_classes * _PROBABILITIES
     features = 4 * n_images * n_features * (_COPIES - _IN_SEARCH)
-    features += max(4 * n_images * n_features * _IN_SEARCH, probabilities)
+    features += max(4 * n_images * n_features * _IN_SEARCH, probabilities, training)
     block = min(_BLOCK, 12 * n_images * n_images)
     return features + block + n_images * _LIST_BYTES + min(n_images, _MOST_SHOWN) * _PAGE_BYTES + _FIXED
 
 
-def check_label_memory(n_images: int, n_features: int, n_classes: int = 0, *, things: str = "images") -> None:
+def check_label_memory(
+    n_images: int, n_features: int, n_classes: int = 0, *, things: str = "images", training: int = 0
+) -> None:
     """Refuse, before any work, more images than fit into the memory of the machine, container or process."""
-    need, left = label_memory(n_images, n_features, n_classes), available_memory(torch.device("cpu"))
+    need = label_memory(n_images, n_features, n_classes, training)
+    left = available_memory(torch.device("cpu"))
     if need > left:
         what = f"{n_features} features each" + (f" in {n_classes} classes" if n_classes else "")
         raise NotEnoughMemoryError(

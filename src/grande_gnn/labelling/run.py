@@ -40,7 +40,7 @@ from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts, wi
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
 from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
-from grande_gnn.labelling.needs import check_label_memory, n_classes
+from grande_gnn.labelling.needs import check_label_memory, n_classes, training_memory
 from grande_gnn.labelling.old_signature import accepts_old_signature
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.steps import Progress, Step, counted, silent
@@ -109,7 +109,9 @@ def label_features(
     _check_out(out, options)
     shape: Any = getattr(features, "shape", ())
     if len(shape) == 2 and not issparse(features):  # before a memory-mapped file is read
-        check_label_memory(shape[0], shape[1], n_classes(labels), things="samples")
+        classes = n_classes(labels)
+        training = 0 if options.on_ray else training_memory(shape[0], shape[1], classes, options.classifier())
+        check_label_memory(shape[0], shape[1], classes, things="samples", training=training)
     X = check_sparse(features) if issparse(features) else check_features(features)
     n = X.shape[0]
     names = [str(i) for i in range(n)] if files is None else [str(file) for file in files]

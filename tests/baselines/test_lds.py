@@ -176,3 +176,61 @@ def test_refuses_what_it_does_not_know(data, parameter, value):
     X, _, given = data
     with pytest.raises(InvalidInputError, match=f"{parameter} must be one of .*; got '{value}'"):
         LDS(**{parameter: value}).fit(X, given)
+
+
+def test_the_published_defaults():
+    assert LDS().get_params() == {
+        "n_neighbors": 10, "metric": "euclidean", "candidates": "auto", "hidden": 16, "dropout": 0.5,
+        "weight_decay": 5e-4, "lr": 0.02, "tau": 5, "eta": 1.0, "inner_steps": 400, "rounds": 100, "patience": 20,
+        "n_graphs": 16, "pattern": "tots", "device": "auto", "random_state": None,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def search_with(data):
+    """A search with these parameters, its certain first graph, and new weights."""
+
+    def make(**options):
+        X = torch.from_numpy(data[0])
+        search = Search(LDS(random_state=0, **options), X, data[2], AllPairs(knn_graph(data[0], 4), X.device))
+        return search, tuple(w.detach() for w in search._new_weights())
+
+    return make
+
+
+def test_weight_decay_is_half_the_square_of_the_first_weights(search_with):
+    losses = []
+    for decay in (0.0, 0.4):
+        search, weights = search_with(dropout=0.0, weight_decay=decay)
+        losses.append(search._train_loss(weights, search.theta))
+    torch.testing.assert_close(losses[1] - losses[0], 0.2 * weights[0].square().sum())
+
+
+def test_dropout_leaves_the_mean_of_the_logits_as_it_is(search_with):
+    search, weights = search_with()
+    whole = search.logits(weights, search.theta)
+    draws = torch.stack([search.logits(weights, search.theta, 0.5) for _ in range(1500)])
+    error = draws.std(0) / len(draws) ** 0.5
+    assert ((draws.mean(0) - whole).abs() < 5 * error).all()
+
+
+def test_the_answer_is_the_mean_over_several_graphs(search_with, monkeypatch):
+    search, weights = search_with(n_graphs=16)
+    drawn = iter(torch.arange(1.0, 17.0))
+    monkeypatch.setattr(search, "logits", lambda *_: next(drawn) * torch.ones(24, 2))
+    assert (search._mean_logits(weights) == 8.5).all()
+
+
+@pytest.mark.parametrize(("right", "answered"), [([12, 3, 0], 0), ([0, 12, 5], 1), ([3, 5, 12, 0, 0, 12], 2)])
+def test_the_best_round_is_answered_and_patience_ends_the_search(
+    search_with, data, right, answered, monkeypatch
+):
+    search, weights = search_with(rounds=len(right), patience=3)
+    search.parts[2] = torch.arange(12)  # all labelled samples decide when to stop
+    y = torch.from_numpy(data[1])
+    rounds = [torch.eye(2)[torch.where(torch.arange(24) < count, y, 1 - y)] for count in right]
+    left = iter(rounds)
+    monkeypatch.setattr(search, "train_weights", lambda: weights)
+    monkeypatch.setattr(search, "_mean_logits", lambda _: next(left))
+    np.testing.assert_array_equal(search.run(), rounds[answered].argmax(1))
+    assert len(list(left)) == max(0, len(right) - answered - 4)

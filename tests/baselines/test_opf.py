@@ -104,3 +104,17 @@ def test_clamp_keeps_the_given_labels():
     known = given >= 0
     assert (OPFSemi().fit(X, given).transduction_[known] != y[known]).any()
     assert (OPFSemi(clamp=True).fit(X, given).transduction_[known] == y[known]).all()
+
+
+def test_of_equal_offers_the_first_counts():
+    line = opf.Tree(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 1.0]))
+    forest = opf.conquer(line, np.array([True, False, True]), np.array([0, -1, 1]))
+    assert forest.codes.tolist() == [0, 0, 1]
+    assert forest.cost.tolist() == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_of_equally_near_samples_the_one_conquered_first_answers(order):
+    forest = opf.Forest(np.zeros(2), np.array([5, 7]), np.array(order))
+    known = np.array([[-1.0], [1.0]], dtype=np.float32)
+    assert opf._classify(forest, known, np.zeros((1, 1), dtype=np.float32)).tolist() == [[5, 7][order[0]]]

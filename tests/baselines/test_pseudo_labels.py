@@ -34,3 +34,9 @@ def test_is_the_loop_it_says():
     expected = linear.fit(X[labels >= 0], labels[labels >= 0]).predict(X)
     ours = PseudoLabels(rounds=3, alpha=1e-3, max_iter=1000, random_state=2).fit(X, given)
     np.testing.assert_array_equal(ours.transduction_, expected)
+
+
+def test_the_documented_defaults():
+    assert PseudoLabels().get_params() == {
+        "threshold": 0.75, "rounds": 10, "alpha": 1e-5, "max_iter": 20, "random_state": None
+    }  # fmt: skip

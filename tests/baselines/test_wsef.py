@@ -169,3 +169,16 @@ def test_flowers17_takes_half_the_samples_and_mostly_rightly(shared_data):
     taken = (codes < 0) & (expanded >= 0)
     assert 500 < taken.sum() < 1000
     assert np.mean(expanded[taken] == truth[taken]) > 0.85
+
+
+def test_the_presets_are_the_authors_settings():
+    sizes = {name: (preset.depth, preset.list_length) for name, preset in PRESETS.items()}
+    assert sizes == {"flowers17": (80, 400), "corel5k": (100, 1000), "cub200": (50, 1000)}
+    larger = {
+        "rbo": 0.15, "intersection": 0.45, "jaccard": 0.4, "jaccard_k": 0.25, "kendall": 0.5, "spearman": 0.45
+    }  # fmt: skip
+    flowers = {
+        "rbo": 0.2, "intersection": 0.15, "jaccard": 0.45, "jaccard_k": 0.3, "kendall": 0.55, "spearman": 0.55
+    }  # fmt: skip
+    assert PRESETS["corel5k"].thresholds == PRESETS["cub200"].thresholds == larger
+    assert PRESETS["flowers17"].thresholds == flowers

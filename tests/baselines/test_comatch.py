@@ -1,4 +1,5 @@
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -132,3 +133,66 @@ def test_a_missing_package_is_said_with_the_pip_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
     with pytest.raises(MissingDependencyError, match=r'pip install "grande-gnn\[images\]"'):
         lite0(32)
+
+
+def test_the_loss_is_the_weighted_sum_of_its_parts(monkeypatch):
+    run = training(threshold=0.0, weight_u=2.0, weight_c=3.0)
+    descended = []
+    monkeypatch.setattr(run, "_descend", lambda loss, number: descended.append(loss.item()))
+    parts = run.step(0)
+    assert parts["unlabelled"] > 0
+    assert parts["contrast"] > 0
+    expected = parts["labelled"] + 2 * parts["unlabelled"] + 3 * parts["contrast"]
+    assert descended == [pytest.approx(expected, rel=1e-5)]
+
+
+def test_only_sure_pseudo_labels_count():
+    assert training(threshold=1.1).step(0)["unlabelled"] == 0
+    assert training(threshold=0.0).step(0)["unlabelled"] > 0
+
+
+def test_two_strong_views_of_the_unlabelled_images_and_a_weak_one_of_all(monkeypatch):
+    seen = {"weak_view": [], "strong_view": []}
+    for name, sizes in seen.items():
+        monkeypatch.setattr(
+            f"grande_gnn.baselines.comatch.{name}",
+            lambda images, size, generator, sizes=sizes: (
+                sizes.append(len(images)) or images[..., :size, :size]
+            ),
+        )
+    training(batch=4, ratio=3).step(0)
+    assert seen == {"weak_view": [4, 12], "strong_view": [12, 12]}
+
+
+def test_probabilities_are_aligned_by_the_mean_of_several_steps():
+    run = training()
+    z = nn.functional.normalize(torch.randn(2, 64, generator=torch.Generator().manual_seed(0)), dim=1)
+    steps = [torch.tensor([[3.0, 0.0], [2.0, 0.0]]), torch.tensor([[0.0, 1.0], [0.0, 2.0]])]
+    for logits in steps:
+        answer = run.pseudo_labels(logits, z, z, torch.tensor([0, 1]))
+    raw = [torch.softmax(logits, 1) for logits in steps]
+    expected = raw[1] / ((raw[0].mean(0) + raw[1].mean(0)) / 2)
+    torch.testing.assert_close(answer, expected / expected.sum(1, keepdim=True))
+
+
+def test_the_average_keeps_its_memory():
+    run = training()
+    with torch.no_grad():
+        for ours, new in zip(run.average.parameters(), run.network.parameters(), strict=True):
+            ours.fill_(1.0)
+            new.fill_(5.0)
+    run._average_in(0.75)
+    assert all((value == 2.0).all() for value in run.average.parameters())
+
+
+def test_the_optimizer_is_sgd_with_nesterov_momentum():
+    """After equal gradients g the weights moved by lr · (1.9 g), then by lr · (2.71 g)."""
+    run = training(weight_decay=0.0)
+    weight = run.network.classify.weight
+    places = [weight.detach().clone()]
+    for _ in range(2):
+        weight.grad = torch.ones_like(weight)
+        run.optimizer.step()
+        places.append(weight.detach().clone())
+    moved = [((a - b) / run.params.lr).mean().item() for a, b in pairwise(places)]
+    assert moved == [pytest.approx(1.9, rel=1e-4), pytest.approx(2.71, rel=1e-4)]

@@ -40,7 +40,7 @@ from grande_gnn import GrandeClassifier
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
 from grande_gnn.classifier.halves import HalfFeatures
 from grande_gnn.experiments.folds import fold_labels, paper_folds
-from grande_gnn.images.adapt import kept_views, with_labels
+from grande_gnn.images.adapt import DEFAULTS, kept_views, teach_again, with_labels
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.networks import load_extractor, load_trainable
 from grande_gnn.images.side_by_side import unit_rows
@@ -50,44 +50,54 @@ from grande_gnn.images.view_source import CachedViews, LiveViews, TrunkViews
 from grande_gnn.labelling.assess import assess
 
 BASE = Recipe()
-COMATCH = Recipe(
-    from_teacher=False, backbone_rate=1.0, align="uniform", soft_weights=False, mean_teacher=False
+ONCE = replace(BASE, lessons=0)
+"""The teacher answers only before the training."""
+SGD = replace(ONCE, optimizer="sgd", lr=0.03, weight_decay=5e-4, frozen_norms=False, clip=0.0)
+COMATCH = replace(
+    SGD, from_teacher=False, backbone_rate=1.0, align="uniform", soft_weights=False, mean_teacher=False
 )
-
-WEAK = replace(BASE, contrast_with="weak")
+CPU = DEFAULTS["cpu"]["recipe"]
 
 RECIPES: dict[str, tuple[str, Recipe]] = {
     "base": ("last", BASE),
-    "weak": ("last", WEAK),
-    "norms": ("last", replace(BASE, frozen_norms=True)),
-    "weak-norms": ("last", replace(WEAK, frozen_norms=True)),
-    "weak-fresh": ("last", replace(WEAK, fresh_statistics=True)),
-    "norms-clip": ("last", replace(BASE, frozen_norms=True, clip=1.0)),
-    "weak-norms-clip": ("last", replace(WEAK, frozen_norms=True, clip=1.0)),
-    "norms-clip-lr0.01": ("last", replace(BASE, frozen_norms=True, clip=1.0, lr=0.01)),
-    "norms-clip-rate1": ("last", replace(BASE, frozen_norms=True, clip=1.0, backbone_rate=1.0)),
-    "full-norms-clip": ("full", replace(BASE, frozen_norms=True, clip=1.0)),
-    "full192": ("full192", BASE),
-    "full192-norms-clip": ("full192", replace(BASE, frozen_norms=True, clip=1.0)),
-    "full": ("full", BASE),
-    "full-weak": ("full", WEAK),
-    "full-weak-norms": ("full", replace(WEAK, frozen_norms=True)),
-    "full-weak-fresh": ("full", replace(WEAK, fresh_statistics=True)),
-    "full-weak-200": ("full", replace(WEAK, steps=200)),
-    "new-views": ("live", BASE),
-    "comatch-like": ("last", COMATCH),
+    "no-lesson": ("last", ONCE),
+    "three-lessons": ("last", replace(BASE, lessons=3)),
+    "weak": ("last", replace(BASE, contrast_with="weak")),
+    "batch-norms": ("last", replace(BASE, frozen_norms=False)),
+    "no-clip": ("last", replace(BASE, clip=0.0)),
+    "rate0.1": ("last", replace(BASE, backbone_rate=0.1)),
+    "rate1": ("last", replace(BASE, backbone_rate=1.0)),
+    "steps200": ("last", replace(BASE, steps=200)),
+    "steps800": ("last", replace(BASE, steps=800)),
     "no-mean-teacher": ("last", replace(BASE, mean_teacher=False)),
     "uniform": ("last", replace(BASE, align="uniform")),
     "no-alignment": ("last", replace(BASE, align="none")),
     "threshold": ("last", replace(BASE, soft_weights=False)),
-    "rate1": ("last", replace(BASE, backbone_rate=1.0)),
-    "rate0.1": ("last", replace(BASE, backbone_rate=0.1)),
-    "steps200": ("last", replace(BASE, steps=200)),
-    "steps800": ("last", replace(BASE, steps=800)),
-    "no-teacher": ("last", replace(BASE, from_teacher=False)),
+    "no-teacher": ("last", replace(BASE, from_teacher=False, lessons=0)),
     "no-contrast": ("last", replace(BASE, contrast=0.0)),
     "no-bank": ("last", replace(BASE, smoothing=0.0)),
     "no-average": ("last", replace(BASE, ema=0.0)),
+    "new-views": ("live", BASE),
+    "no-lesson-rate0.1": ("last", replace(ONCE, backbone_rate=0.1)),
+    "no-lesson-rate1": ("last", replace(ONCE, backbone_rate=1.0)),
+    "no-lesson-weak-200": ("last", replace(ONCE, contrast_with="weak", steps=200)),
+    "no-lesson-large": ("last", replace(ONCE, batch=64, ratio=5, steps=250)),
+    "full": ("full", BASE),
+    "full-no-lesson-rate0.1": ("full", replace(ONCE, backbone_rate=0.1)),
+    "full192-rate0.1": ("full192", replace(BASE, backbone_rate=0.1)),
+    "full192-no-lesson-rate0.1": ("full192", replace(ONCE, backbone_rate=0.1)),
+    "full192-no-lesson": ("full192", ONCE),
+    "cpu": ("last", CPU),
+    "cpu-ratio4": ("last", replace(CPU, ratio=4)),
+    "sgd": ("last", SGD),
+    "sgd-weak": ("last", replace(SGD, contrast_with="weak")),
+    "sgd-full192": ("full192", SGD),
+    "sgd-full192-lesson": ("full192", replace(SGD, lessons=1)),
+    "sgd-full192-norms-clip": ("full192", replace(SGD, frozen_norms=True, clip=1.0)),
+    "sgd-full192-norms-clip-lesson": ("full192", replace(SGD, frozen_norms=True, clip=1.0, lessons=1)),
+    "sgd-cpu-100": ("last", replace(SGD, frozen_norms=True, clip=1.0, steps=100, batch=16, ratio=2)),
+    "sgd-cpu-200": ("last", replace(SGD, frozen_norms=True, clip=1.0, steps=200, batch=16, ratio=2)),
+    "comatch-like": ("last", COMATCH),
 }
 """Form and recipe by name. ``live``: the last blocks on new views at every step, instead of views computed once.
 ``full192``: the whole network on views of 192 pixels."""
@@ -217,6 +227,11 @@ class Photos:
             self.judges[key] = self.classifier(self.frozen, names)
         return self.judges[key]
 
+    def teach(self, features: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """GRaNDe's answer from some features, for a lesson during a training."""
+        names = [f"{code:03d}" if code >= 0 else "" for code in codes]
+        return self.classifier(features, names).label_distributions_
+
     def train(
         self, codes: np.ndarray, P: np.ndarray, form: str, recipe: Recipe
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -236,6 +251,8 @@ class Photos:
         )  # fmt: skip
         while training.number < recipe.steps:
             training.step()
+            if training.is_lesson:
+                teach_again(training, self.teach, self.frozen, codes)
         self.last = training, views
         return self.features(training.average.backbone, views), training.predict().cpu().numpy()
 

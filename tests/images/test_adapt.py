@@ -20,9 +20,12 @@ from grande_gnn.images.adapt import (
     with_labels,
 )
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
+from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.squares import square_features
 
-RECIPE = Recipe(steps=12, batch=8, lr=0.2, backbone_rate=1.0, ema=0.5)
+RECIPE = Recipe(
+    steps=12, batch=8, optimizer="sgd", lr=0.2, backbone_rate=1.0, weight_decay=5e-4, clip=0.0, ema=0.5, frozen_norms=False
+)  # fmt: skip
 OPTIONS = AdaptOptions("full", RECIPE, size=20, device="cpu")
 
 
@@ -87,10 +90,34 @@ def test_the_teacher_sees_the_features_as_they_come(task, tiny_network):
         return teacher(features, labels)
 
     adapt_network(*task, tiny_network, listen, replace(OPTIONS, recipe=replace(RECIPE, steps=1)))
-    ((features, labels),) = seen
+    features, labels = seen[0]
     expected = square_features(load_extractor(tiny_network), task[0], torch.device("cpu"))
     np.testing.assert_allclose(features, expected, atol=1e-4)
     assert (labels == task[1]).all()
+
+
+def test_halfway_the_teacher_sees_the_features_before_and_after(task, tiny_network, monkeypatch):
+    seen, begun = [], []
+
+    def listen(features, labels):
+        seen.append(features)
+        answer = teacher(features, labels)
+        answer[:, 0] = 0.9 if len(seen) > 1 else 0.5
+        return answer / answer.sum(axis=1, keepdims=True)
+
+    again = AdaptTraining.begin_again
+    monkeypatch.setattr(
+        AdaptTraining, "begin_again",
+        lambda self, head, marginal: begun.append((self.number, marginal)) or again(self, head, marginal),
+    )  # fmt: skip
+    adapt_network(*task, tiny_network, listen, OPTIONS)
+    first, second = seen
+    assert second.shape == (36, 2 * first.shape[1])
+    np.testing.assert_allclose(second[:, : first.shape[1]], unit_rows(first), atol=1e-6)
+    assert np.abs(second[:, first.shape[1] :] - unit_rows(first)).max() > 1e-3
+    ((number, marginal),) = begun
+    assert number == 6
+    assert marginal[0] > marginal[1]
 
 
 def test_labels_are_sure_in_what_the_head_begins_with():

@@ -13,7 +13,10 @@ from grande_gnn.images.contrast import contrast_loss
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.view_source import LiveViews
 
-FAST = Recipe(steps=30, batch=8, lr=0.2, backbone_rate=1.0, ema=0.9)
+FAST = Recipe(
+    steps=30, batch=8, optimizer="sgd", lr=0.2, backbone_rate=1.0, weight_decay=5e-4, clip=0.0, ema=0.9,
+    frozen_norms=False, lessons=0,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -99,6 +102,7 @@ def test_it_goes_on_from_its_state(start):
         {"smoothing": 0.0},
         {"contrast_with": "weak"},
         {"frozen_norms": True},
+        {"optimizer": "adamw", "lr": 1e-3},
     ],
 )
 def test_every_piece_can_be_switched(start, changed):
@@ -186,3 +190,39 @@ def test_long_gradients_are_scaled_down_and_short_ones_are_not(start):
     assert lengths[0.01] == pytest.approx(0.01, rel=1e-3)
     assert lengths[1e6] == pytest.approx(lengths[0.0])
     assert lengths[0.0] > 0.1
+
+
+@pytest.mark.parametrize(("lessons", "expected"), [(0, []), (1, [15]), (2, [10, 20])])
+def test_lessons_divide_the_steps_evenly(start, lessons, expected):
+    run = start(replace(FAST, lessons=lessons))
+    found = []
+    for run.number in range(1, 30):
+        found += [run.number] * run.is_lesson
+    assert found == expected
+
+
+def test_a_lesson_sets_the_head_of_network_and_average_and_the_shares(start):
+    run = start()
+    head = (torch.full((2, 8), 3.0), torch.tensor([1.0, -1.0]))
+    run.begin_again(head, torch.tensor([0.8, 0.2]))
+    for network in (run.network, run.average):
+        assert torch.equal(network.classify.weight, head[0])
+        assert torch.equal(network.classify.bias, head[1])
+    assert run.targets.marginal.tolist() == pytest.approx([0.8, 0.2])
+    other = start(seed=5)
+    other.restore(run.state())
+    assert other.targets.marginal.tolist() == pytest.approx([0.8, 0.2])
+    uniform = start(replace(FAST, align="uniform"))
+    uniform.begin_again(head, torch.tensor([0.8, 0.2]))
+    assert uniform.targets.marginal.tolist() == [0.5, 0.5]
+
+
+def test_each_step_of_adam_is_as_long_as_its_rate(start):
+    run = start(replace(FAST, optimizer="adamw", lr=1e-3, backbone_rate=0.3, weight_decay=0.0))
+    head, body = run.network.classify.bias, run.network.backbone.trunk[0].weight
+    before = head.detach().clone(), body.detach().clone()
+    run.step()
+    moved = (head - before[0]).abs().max().item(), (body - before[1]).abs().max().item()
+    assert moved == pytest.approx(
+        (1e-3, 3e-4), rel=1e-2
+    )  # the first step of Adam is the sign of the gradient

@@ -16,7 +16,10 @@ from grande_gnn.images.adapt_training import Recipe
 from grande_gnn.labelling import adapting, reuse
 from grande_gnn.labelling.earlier_network import SEEN
 
-RECIPE = Recipe(steps=50, batch=8, lr=0.05, backbone_rate=1.0, ema=0.9)
+RECIPE = Recipe(
+    steps=50, batch=8, optimizer="sgd", lr=0.05, backbone_rate=1.0, weight_decay=5e-4, clip=0.0, ema=0.9,
+    frozen_norms=False,
+)  # fmt: skip
 OFF = LabelOptions(extractor="tiny", model="sgc", workers=0, device="cpu", graph="knn", n_neighbors=6,
                    normalize="center-l2", sigma=0.2)  # fmt: skip
 ON = replace(OFF, adapt=AdaptOptions("full", RECIPE, device="cpu"))
@@ -118,8 +121,24 @@ def test_the_memory_of_a_gpu_is_announced(monkeypatch):
     work.preprocess, work.tell = SimpleNamespace(size=224), lambda *step: told.append(step[2])
     monkeypatch.setattr(adapting, "prepare_views", lambda *given: "views")
     assert work.views == "views"
-    assert told == [adapting.memory_sentence(predicted_gib(RECIPE, 192))]
+    assert told == [adapting.memory_sentence(predicted_gib(RECIPE, 224))]
     assert "GiB of GPU memory" in told[0]
+
+
+def test_a_lesson_is_an_answer_from_the_features_that_it_is_shown():
+    work = adapting._Work.__new__(adapting._Work)
+    rng = np.random.default_rng(0)
+    work.frozen, work.options = rng.normal(size=(30, 4)).astype(np.float32), OFF
+    y = np.arange(30) % 3
+    work.extraction = SimpleNamespace(images=SimpleNamespace(labels=[f"c{code}" for code in y]))
+    first = np.full((30, 3), 1 / 3)
+    codes = np.where((np.arange(30) < 12) & (y != 1), y, -1)  # no label of the middle class in this half
+    assert work._teach(first, work.frozen, codes) is first
+    shown = np.eye(3, dtype=np.float32)[y] * 5 + rng.normal(size=(30, 3)).astype(np.float32) / 10
+    answer = work._teach(first, shown, codes)
+    assert (answer[:, 1] == 0).all()
+    others = y != 1
+    assert (answer.argmax(axis=1) == y)[others].all()
 
 
 def test_labels_are_judged_by_networks_that_did_not_see_them(run):
@@ -134,7 +153,7 @@ def test_labels_are_judged_by_networks_that_did_not_see_them(run):
 
 
 def test_where_it_hurts_the_network_is_used_as_it_comes(photos, frozen, tmp_path):
-    useless = replace(RECIPE, steps=2, lr=50.0)
+    useless = replace(RECIPE, steps=2, lr=50.0, lessons=0)
     steps = []
     frozen = label_images(photos, options=OFF)
     result = label_images(

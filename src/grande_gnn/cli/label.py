@@ -47,7 +47,7 @@ TEMPLATE_WRITTEN = (
 @click.option(
     "--adapt", is_flag=False, flag_value="auto", default="off", show_default=True,
     type=click.Choice(["off", "auto", "full", "last"]),
-    help="Fine-tune the network to these images first: all of it (for GPUs) or its last blocks.",
+    help="Fine-tune the network to these images first: its last blocks, or all of it (needs a GPU).",
 )  # fmt: skip
 @click.option(
     "--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True,

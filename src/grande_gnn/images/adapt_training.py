@@ -5,8 +5,8 @@ Each step sees a weak view of labelled images, a weak and two strong views of un
     CE(labelled) + Σ w · CE(strong view | pseudo-label p) / n + CE(Q, S)
 
 with p and w of :mod:`grande_gnn.images.pseudo_targets`, Q and S of :mod:`grande_gnn.images.contrast`. The head begins at the
-teacher's soft labels (:mod:`grande_gnn.images.soft_head`); the backbone learns more slowly than head and projection. The
-answer is an exponential average of the weights.
+teacher's soft labels (:mod:`grande_gnn.images.soft_head`), and begins at them again after half of the steps; the backbone
+learns more slowly than head and projection. The answer is an exponential average of the weights.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ class Recipe:
     """Labelled images per step."""
     ratio: int = 3
     """Unlabelled images for each labelled one."""
-    lr: float = 0.03
-    """Learning rate of head and projection: SGD with Nesterov momentum 0.9 and cosine decay."""
+    optimizer: str = "adamw"
+    """``"adamw"``, or ``"sgd"`` with Nesterov momentum 0.9; both with cosine decay."""
+    lr: float = 1e-3
+    """Learning rate of head and projection."""
     backbone_rate: float = 0.3
-    """The backbone's learning rate as a share of ``lr``: at full rate it forgets what it knew."""
-    weight_decay: float = 5e-4
-    clip: float = 0.0
+    """The backbone's learning rate as a share of ``lr``."""
+    weight_decay: float = 0.05
+    clip: float = 1.0
     """The longest gradient of a step: longer ones are scaled to it; 0: none is."""
     ema: float = 0.99
     """Memory of the average of the weights."""
@@ -50,6 +52,9 @@ class Recipe:
     """τ of the embedding graph."""
     from_teacher: bool = True
     """Whether the head begins at the teacher's soft labels; otherwise at random."""
+    lessons: int = 1
+    """How often the teacher answers again during the training, from the features before and after, and the head begins anew
+    at its answer. One lesson comes after half of the steps."""
     align: str = "teacher"
     """What pseudo-labels are aligned to: the class shares that the ``"teacher"`` expects, ``"uniform"`` ones, ``"none"``."""
     soft_weights: bool = True
@@ -67,7 +72,7 @@ class Recipe:
     mean_teacher: bool = True
     """Whether pseudo-labels come from the averaged weights, with the statistics of all images, not from the present weights
     with those of the batch. On the one fold where it was tried it was several points better (``docs/adapt.md``)."""
-    frozen_norms: bool = False
+    frozen_norms: bool = True
     """Whether batch normalizations keep the statistics that they came with, so that no image's features depend on the others
     in its batch."""
     fresh_statistics: bool = False
@@ -91,6 +96,12 @@ class _WithHeads(nn.Module):
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         features = self.backbone(inputs).float()
         return self.classify(features), normalize(self.project(features), dim=1)
+
+
+@torch.no_grad()
+def _set_head(network: _WithHeads, head: tuple[Tensor, Tensor]) -> None:
+    network.classify.weight.copy_(head[0])
+    network.classify.bias.copy_(head[1])
 
 
 class AdaptTraining:
@@ -117,9 +128,7 @@ class AdaptTraining:
         self.unlabelled = unlabelled if len(unlabelled) else self.labelled
         network = _WithHeads(backbone, n_features, n_classes, torch.Generator().manual_seed(seed))
         if head is not None and recipe.from_teacher:
-            with torch.no_grad():
-                network.classify.weight.copy_(head[0])
-                network.classify.bias.copy_(head[1])
+            _set_head(network, head)
         self.network = network.train(not recipe.frozen_norms).requires_grad_(True).to(device)
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
@@ -134,7 +143,7 @@ class AdaptTraining:
         )
         self.number = 0
 
-    def _new_optimizer(self) -> torch.optim.SGD:
+    def _new_optimizer(self) -> torch.optim.Optimizer:
         recipe, groups = self.recipe, []
         backbone = {id(p) for p in self.network.backbone.parameters()}
         for rate, chosen in ((recipe.backbone_rate, True), (1.0, False)):
@@ -143,7 +152,22 @@ class AdaptTraining:
             groups.append({"params": matrices, "weight_decay": recipe.weight_decay, "rate": rate})
             groups.append({"params": others, "weight_decay": 0.0, "rate": rate})  # batch norms and biases
         filled: list[dict[str, Any]] = [group for group in groups if group["params"]]
-        return torch.optim.SGD(filled, lr=recipe.lr, momentum=0.9, nesterov=True)
+        if recipe.optimizer == "sgd":
+            return torch.optim.SGD(filled, lr=recipe.lr, momentum=0.9, nesterov=True)
+        return torch.optim.AdamW(filled, lr=recipe.lr, betas=(0.9, 0.99))
+
+    @property
+    def is_lesson(self) -> bool:
+        """Whether the teacher should answer again before the next step."""
+        n = self.recipe.lessons
+        return self.number in {self.recipe.steps * (i + 1) // (n + 1) for i in range(n)}
+
+    def begin_again(self, head: tuple[Tensor, Tensor], marginal: Tensor) -> None:
+        """Go on from another head, and with the class shares that the teacher now expects."""
+        for network in (self.network, self.average):
+            _set_head(network, head)
+        if self.recipe.align == "teacher":
+            self.targets.marginal = marginal.to(self.codes.device).float()
 
     def draw(self, rows: Tensor, n: int) -> Tensor:
         """``n`` of the rows, each at most once if there are enough."""
@@ -242,6 +266,7 @@ class AdaptTraining:
             "optimizer": self.optimizer.state_dict(), "generator": self.generator.get_state(),
             "number": self.number, "batch": self.batch, "bank": [list(pair) for pair in targets.bank],
             "means": list(targets.means), "center": targets.center, "variance": targets.variance,
+            "marginal": targets.marginal,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -256,3 +281,4 @@ class AdaptTraining:
         self.targets.means.clear()
         self.targets.means.extend(state["means"])
         self.targets.center, self.targets.variance = state["center"], state["variance"]
+        self.targets.marginal = state["marginal"]

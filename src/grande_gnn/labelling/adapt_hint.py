@@ -12,10 +12,10 @@ from grande_gnn.labelling.result import Labelling
 
 __all__ = ["adapt_hint", "adapt_seconds"]
 
-PER_VIEW = {"cuda": 0.0, "cpu": 0.02}
-PER_STEP = {"cuda": 0.05, "cpu": 2.0}
-"""Seconds for one view of one image that is computed once, and for one step, with lite0: of the whole network on an H200, as
-``benchmarks/results/adapt_profile.csv`` has it, and of the last blocks on a CPU."""
+PER_VIEW = {"cuda": 2e-4, "cpu": 0.02}
+PER_STEP = {"cuda": 0.03, "cpu": 0.9}
+"""Seconds for one view of one image that is computed once, and for one step of the last blocks, with lite0: on an H200, as
+``benchmarks/results/adapt_profile.csv`` has it, and on two cores of a CPU."""
 
 SHORT_S = 1200
 """Adapting is not suggested where it would take longer than this."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,6 @@ from grande_gnn.images.adapt import (
     predicted_gib,
     prepare_views,
     view_features,
-    view_size,
 )
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.side_by_side import unit_rows
@@ -137,7 +136,7 @@ class _Work:
     def views(self) -> ViewSource:
         """The views that all three trainings share; made when the first of them needs them."""
         if self.how.form == "full" and self.device.type == "cuda":
-            size = view_size(self.how, self.preprocess.size)
+            size = self.how.size or self.preprocess.size
             self.tell(0, 0, memory_sentence(predicted_gib(self.how.chosen, size)))
         return prepare_views(self.squares, self.name, self.how, self._report_views)
 
@@ -171,12 +170,27 @@ class _Work:
 
         self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}.")
         adapted = adapt_network(
-            self.squares, codes, self.name, lambda features, labels: probabilities,
+            self.squares, codes, self.name, partial(self._teach, probabilities),
             replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, views=self.views,
             progress=report,
         )  # fmt: skip
         adapted.save(path)
         return path
+
+    def _teach(
+        self, first: NDArray[np.float64], features: NDArray[np.float32], codes: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """GRaNDe's answer; the first one, from the features as they come, is known."""
+        if features is self.frozen:
+            return first
+        labels = [
+            label if code >= 0 else ""
+            for label, code in zip(self.extraction.images.labels, codes, strict=True)
+        ]
+        clf = self.options.classifier().fit(features, labels)
+        answer = np.zeros_like(first)
+        answer[:, np.unique(codes[codes >= 0])] = clf.label_distributions_
+        return answer
 
     def fit(
         self, used: str, extraction: Extraction, judges: Sequence[NDArray[np.float32]]

@@ -18,6 +18,7 @@ from grande_gnn.graph import Graph
 from grande_gnn.graph.graph_files import load_graph, load_lists
 from grande_gnn.images import RayRunner
 from grande_gnn.images.adapt import FORMS, AdaptOptions
+from grande_gnn.images.networks import EXTRACTORS
 from grande_gnn.images.workers import Runner, run_locally
 from grande_gnn.internal.device import resolve_device
 from grande_gnn.internal.validation import check_choice
@@ -51,7 +52,7 @@ class LabelOptions:
     """File with the extractor's weights; None: those of its package."""
     adapt: str | AdaptOptions = "off"
     """Whether the network is adapted to the images: ``"off"``, ``"full"`` (the whole network), ``"last"`` (its last blocks),
-    ``"auto"`` (the first on a GPU, the second on a CPU), or options of your own."""
+    ``"auto"`` (the second, or the first for a timm model on a GPU), or options of your own."""
     model: Any = "appnp"
     """The GNN, as for :class:`~grande_gnn.GrandeClassifier`: a registered name or a module of your own."""
     degree: Any = "grande"
@@ -143,8 +144,8 @@ class LabelOptions:
             return self.adapt
         if self.adapt == OFF:
             return None
-        on_gpu = resolve_device(self.device).type == "cuda"
-        form = self.adapt if self.adapt in FORMS else FORMS[0] if on_gpu else FORMS[1]
+        is_whole = self.extractor not in (None, *EXTRACTORS) and resolve_device(self.device).type == "cuda"
+        form = self.adapt if self.adapt in FORMS else FORMS[0] if is_whole else FORMS[1]
         return AdaptOptions(form, weights=self.weights, device=self.device, seed=self.seed)
 
     @property

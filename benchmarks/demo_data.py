@@ -106,7 +106,8 @@ def main() -> None:
         for change in options.changes:
             for normalize in options.normalize:
                 known = {(row["change"], row["normalize"], row["draw"]) for row in read_rows(path)}
-                if (change, normalize, str(draw)) not in known:
+                is_new = draw == 0 or change != "none"  # without a change all draws are the same
+                if is_new and (change, normalize, str(draw)) not in known:
                     append_rows(COLUMNS, [measure(change, normalize, draw)], path)
     print_table(read_rows(path), COLUMNS)
 

@@ -50,7 +50,9 @@ def command(output: Path) -> None:
     )
     truth = write_digits(folder, images, digits.target)
     _check(_label(folder, output / "labels"), truth)
-    click.echo(f"To correct labels in the browser, the least sure first: grande review {output / 'labels'}\n")
+    click.echo(
+        f'To correct labels in the browser: grande review {output / "labels"} (needs pip install "grande-gnn[review]")\n'
+    )
     compare(images.reshape(len(images), -1), digits.target)
 
 
@@ -130,7 +132,8 @@ def compare(features: Any, labels: Any) -> None:
         f"{verdict}."
     )
     click.echo(
-        "On digits that are not covered the two are equally good. Photos gain more: see Results in README.md."
+        "Over ten draws of the rectangles the mean difference is +0.8 points. On digits that are not covered the two "
+        "degrees are equally good. For photos see Results in README.md."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a training says about every image: a full one, or a short one on other labels, where that is a matter of a second."""
+"""What a training says about every image: a full one, or a short one on other labels, where that is quick."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from grande_gnn.labelling.result import Labelling
 __all__ = ["MOST_WORK", "Trained", "train_shortly", "trained_of"]
 
 MOST_WORK = 3e10
-"""Multiplications up to which a short training takes a second or two on two cores; more would delay the full training."""
+"""Multiplications up to which there are short trainings, as with SGC on about a thousand images; longer ones would delay the
+full training."""
 
 
 @dataclass(frozen=True, eq=False)

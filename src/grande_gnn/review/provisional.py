@@ -1,8 +1,8 @@
 """Answers until the next full training is finished, each from the training whose labels are nearest to the present ones.
 
 A decision is answered in two steps. At once there is a quick answer without training (:mod:`grande_gnn.review.quick`).
-Where a short training (:mod:`grande_gnn.labelling.short_training`) takes about a second, its answer follows, and further
-quick answers start from it.
+On small data the answer of a short training (:mod:`grande_gnn.labelling.short_training`) follows, and further quick answers
+start from it.
 """
 
 from __future__ import annotations

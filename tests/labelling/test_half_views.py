@@ -59,7 +59,7 @@ def test_a_bias_of_one_half_is_no_sign_of_another_distribution():
     """Each half sees labelled and unlabelled samples alike, but the halves differ: all labels weigh the same."""
     n = 400
     codes = np.where(np.arange(n) < 200, np.arange(n) % 2, -1)
-    first = (np.arange(n) % 4 < 2) & (codes >= 0)
+    first = (np.arange(n) % 8 < 6) & (codes >= 0)
     one, other = np.tile([0.9, 0.1], (n, 1)), np.tile([0.2, 0.8], (n, 1))
     halves = Halves(codes, (first, (codes >= 0) & ~first), (one, other))
     views = view_halves(halves, np.full((n, 2), 0.5))

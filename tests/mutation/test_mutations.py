@@ -34,6 +34,13 @@ def test_applies_to_the_code(mutation):
     assert mutation.old != mutation.new
 
 
+@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m.file.endswith(".py")], ids=lambda m: m.id)
+def test_the_code_with_the_bug_can_be_compiled(mutation):
+    """Otherwise every test would fail, and none of them because of what the bug does."""
+    text = mutation.path(PROJECT).read_text("utf-8")
+    assert compile(mutation.applied_to(text), mutation.file, "exec")
+
+
 def test_the_named_tests_exist():
     named = {test.partition("::")[0] for mutation in MUTATIONS for test in mutation.tests}
     assert not [path for path in sorted(named) if not (PROJECT / path).exists()]

@@ -18,10 +18,8 @@ import itertools
 import tempfile
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +28,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from common import RESULTS, print_table, read_rows, write_rows
+from common import RESULTS, measure_jobs, print_table, read_rows
 from grande_gnn import GrandeClassifier
 from grande_gnn.classifier.copies import find_copies
 from grande_gnn.classifier.normalizer import NORMALIZATIONS, Normalizer
@@ -202,11 +200,7 @@ def main() -> None:
         systems = [system for system in wanted if (name, case, draw, system) not in done]
         if systems:
             todo.append((options.data, name, case, draw, systems, options.device, options.old))
-    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        for finished in as_completed([pool.submit(measure, *job) for job in todo]):
-            rows += finished.result()
-            write_rows(rows, options.out)
-            print(*(f"{row[name]}" for row in rows[-1:] for name in ("set", "case", "draw")), flush=True)
+    measure_jobs(measure, todo, rows, options.out, options.jobs, ("set", "case", "draw"))
     summary(rows)
 
 

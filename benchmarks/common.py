@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import datetime
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +106,22 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else str(value)
+
+
+def measure_jobs(
+    measure: Callable[..., list[dict]],
+    jobs: Iterable[tuple],
+    rows: list[dict],
+    path: Path,
+    processes: int,
+    shown: Sequence[str],
+) -> None:
+    """Add the rows of ``measure(*job)`` for every job, in several processes; what is finished is written at once.
+
+    ``shown`` are the columns of the last row that are printed after each job.
+    """
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        for finished in as_completed([pool.submit(measure, *job) for job in jobs]):
+            rows += finished.result()
+            write_rows(rows, path)
+            print(*(rows[-1][name] for name in shown), flush=True)

@@ -20,15 +20,13 @@ import argparse
 import itertools
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 
-from common import RESULTS, print_table, read_rows, write_rows
+from common import RESULTS, measure_jobs, print_table, read_rows
 from grande_gnn import LabelOptions
 from grande_gnn.graph import Neighbors
 from grande_gnn.labelling import Labelling, label_features
@@ -148,6 +146,11 @@ def mean_of(rows: list[dict], column: str) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
+def measure_row(*job: object) -> list[dict]:
+    """The row of :func:`measure` as a list, as other scripts return their rows."""
+    return [measure(*job)]  # type: ignore[arg-type]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -172,11 +175,9 @@ def main() -> None:
         for draw, name, case in itertools.product(range(options.draws), options.sets, options.cases)
         if (name, case, draw, options.model) not in done
     ]
-    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        for finished in as_completed([pool.submit(measure, *job) for job in todo]):
-            rows.append(finished.result())
-            write_rows(rows, options.out)
-            print(*(rows[-1][name] for name in ("set", "case", "draw", "truth", "low", "high")), flush=True)
+    measure_jobs(
+        measure_row, todo, rows, options.out, options.jobs, ("set", "case", "draw", "truth", "low", "high")
+    )
     summary(rows)
 
 

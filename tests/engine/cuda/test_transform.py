@@ -20,6 +20,9 @@ class Replay:
     def next(self):
         return self.mask.float().cpu()
 
+    def multiply(self, values, out):
+        torch.mul(values, self.next(), out=out)
+
 
 @pytest.mark.parametrize("hidden", [20, None])
 @pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])

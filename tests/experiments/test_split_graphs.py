@@ -1,10 +1,13 @@
 """Given graphs with a fixed split."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from grande_gnn.errors import FileFormatError
+from grande_gnn.experiments import split_graphs
 from grande_gnn.experiments.split_graphs import (
     PUBLISHED,
     SplitGraph,
@@ -83,6 +86,20 @@ def test_sigma_is_the_best_on_the_validation_nodes(file):
     np.testing.assert_array_equal(both.validation, best.validation)
 
 
+def test_sigma_is_not_chosen_on_the_test_nodes(file, monkeypatch):
+    data = load_split_graph(file)
+    right, wrong = data.labels, (data.labels + 1) % (data.labels.max() + 1)
+    answers = [
+        np.where(data.split == part, right, wrong) for part in (1, 2)
+    ]  # good on validation, good on test
+    outcomes = [SimpleNamespace(predictions=answer) for answer in answers]
+    monkeypatch.setattr(split_graphs, "train", lambda *given, **options: outcomes)
+    scores = evaluate_split(data, "sgc", sigmas=[0.1, 5.0], seeds=1, device="cpu")
+    assert scores.sigma == 0.1
+    assert scores.validation == [100]
+    assert scores.test == [0]
+
+
 def test_the_test_nodes_do_not_matter_for_the_training(file):
     data = load_split_graph(file)
     hidden = SplitGraph(
@@ -94,8 +111,6 @@ def test_the_test_nodes_do_not_matter_for_the_training(file):
 
 def test_settings_are_the_published_ones_unless_others_are_given(file, monkeypatch):
     seen = []
-    from grande_gnn.experiments import split_graphs
-
     real = split_graphs.train
 
     def spy(features, graph, replicas, n_classes, settings, **options):

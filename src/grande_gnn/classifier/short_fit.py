@@ -23,7 +23,7 @@ from grande_gnn.internal.device import resolve_device
 __all__ = ["SHORTER", "ShortFit", "short_fit", "short_fit_work"]
 
 SHORTER = 4
-"""How much shorter the trainings are: with 3 they agree a little more often with full ones, with 5 clearly less."""
+"""How much shorter the trainings are. How often they agree with full ones: docs/review.md."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,8 +132,8 @@ def compare(features: Any, labels: Any) -> None:
         f"{verdict}."
     )
     click.echo(
-        "Over ten draws of the rectangles the mean difference is +0.8 points. On digits that are not covered the two "
-        "degrees are equally good. For photos see Results in README.md."
+        "Most other draws of the rectangles give a smaller difference, and digits that are not covered give none: see "
+        "benchmarks/results/demo_data.csv. For photos see Results in README.md."
     )
 
 

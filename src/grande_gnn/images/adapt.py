@@ -1,9 +1,9 @@
 """Adapt a network to the user's images: fine-tune it on few labels and many unlabelled images, with a teacher.
 
-The teacher is a function (features, labels) → class probabilities. It answers first from the features of the network as it
-comes, and its answer is where the training begins (:mod:`grande_gnn.images.adapt_training`); halfway it answers once more,
-from these features and the adapted ones side by side. What comes out is a file of
-weights for :func:`~grande_gnn.images.load_extractor`, whose features the store keeps apart from all others.
+The teacher is a function (features, labels) → class probabilities. It first predicts from the features of the original
+network, and the training starts from these predictions (:mod:`grande_gnn.images.adapt_training`). Halfway through, it
+predicts again, from the original and the adapted features side by side. The result is a file of weights for
+:func:`~grande_gnn.images.load_extractor`; the feature store keeps the features of adapted networks separately.
 
 >>> from grande_gnn.images.adapt import adapt_network
 >>> weights = adapt_network(paths, codes, "lite0", teacher)                  # doctest: +SKIP
@@ -57,14 +57,14 @@ Teacher = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating
 """(features, codes with −1 for unlabelled) → probabilities (n_images, n_classes)."""
 
 Progress = Callable[..., object]
-"""Called with what is done, how much of it is done, how much there is, and the loss as text where there is one."""
+"""Called with the name of the stage, the finished and the total number of steps and, while training, the loss as text."""
 
 LOSS_EVERY = 10
-"""Steps between two looks at the loss: a look makes a GPU wait."""
+"""The loss is read once in this many steps, because reading it makes the CPU wait for the GPU."""
 
 FORMS = ("full", "last")
-"""``"full"`` trains the whole network; ``"last"`` only its last blocks, on views computed once, which is as accurate as far
-as it was measured, takes a fraction of the time, and is only for lite0, lite1 and lite2."""
+"""``"full"`` trains the whole network. ``"last"`` trains only its last blocks, on views that are computed once: it takes a
+fraction of the time, was as accurate wherever it was measured, and works with lite0, lite1 and lite2 only."""
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "cuda": {"recipe": Recipe(), "n_views": 12, "blocks": 8},
@@ -72,14 +72,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "recipe": Recipe(steps=150, batch=16, ratio=2, contrast_with="weak", lessons=0), "n_views": 3, "blocks": 5,
     },
 }  # fmt: skip
-"""What options that are None become on each device; a CPU gets fewer views, blocks and steps, and no lesson."""
+"""The values of options that are None, for each device; a CPU gets fewer views, blocks and steps, and no lesson."""
 
 FIXED_GIB, PIXEL_GIB = 0.87, 1.737e-4 / 224
-"""GPU memory of the form ``"full"`` with lite0: a fixed part, and a part for each pixel of a labelled or strong view. They
+"""GPU memory of the form ``"full"`` with lite0: a constant, and an amount for each pixel of a labelled or strong view. They
 fit the three sizes in ``benchmarks/results/adapt_h200_first.csv`` to 0.03 GiB; larger networks take more."""
 
 SMALLEST_BATCH = 4
-"""Labelled images per step below which a lack of memory is an error."""
+"""The batch is halved while memory is short; with fewer labelled images per step than this, it is an error instead."""
 
 
 @dataclass(frozen=True)
@@ -89,26 +89,26 @@ class AdaptOptions:
     form: str = "full"
     """One of :data:`FORMS`."""
     recipe: Recipe | None = None
-    """The settings of the training; None, here and in the next two: those of :data:`DEFAULTS`."""
+    """The settings of the training. ``recipe``, ``n_views`` and ``blocks`` are taken from :data:`DEFAULTS` if None."""
     size: int | None = None
-    """Side of the views in pixels; None: that of the extractor."""
+    """Width and height of the views in pixels; None: the input size of the extractor."""
     n_views: int | None = None
-    """Weak and strong views of every image that the form ``"last"`` computes once, or fewer where memory is short; 0: every
-    view is a new one."""
+    """How many weak and how many strong views of every image the form ``"last"`` computes once (fewer if memory is short);
+    0: new views are computed at every step."""
     blocks: int | None = None
-    """The last blocks that the form ``"last"`` trains."""
+    """How many of the last blocks the form ``"last"`` trains."""
     weights: str | Path | None = None
     """The weights to start from; None: those that come with the extractor."""
     device: str = "auto"
     seed: int = 0
     checkpoint: str | Path | None = None
-    """A file from which a killed run goes on; None: it starts again."""
+    """A file from which an interrupted training continues; None: it starts again."""
 
     def __post_init__(self) -> None:
         check_choice(self.form, FORMS, name="form")
 
     def filled(self) -> AdaptOptions:
-        """The same options with nothing left open."""
+        """The same options, with defaults in place of None."""
         defaults = DEFAULTS[resolve_device(self.device).type]
         return replace(self, **{key: value for key, value in defaults.items() if getattr(self, key) is None})
 
@@ -133,12 +133,12 @@ def adapt_network(
 
     Parameters
     ----------
-    images : readable image files, or what :func:`~grande_gnn.images.squares.read_squares` made of them.
-    labels : the class code of each image from 0 on, −1 where it has no label.
+    images : readable image files, or the tensor that :func:`~grande_gnn.images.squares.read_squares` returned for them.
+    labels : the class code of each image, starting at 0; −1 for images without a label.
     extractor : its name, as for :func:`~grande_gnn.images.load_extractor`.
     teacher : see :data:`Teacher`.
-    features : those of the network before it is adapted, if they are known.
-    views : what :func:`prepare_views` made of the same images and options, so that several trainings share them.
+    features : the features of the original network; None: they are computed.
+    views : the result of :func:`prepare_views` for the same images and options, so that several trainings can share it.
     progress : see :data:`Progress`.
     """
     options = (options or AdaptOptions()).filled()
@@ -169,7 +169,8 @@ def adapt_network(
 def teach_again(
     training: AdaptTraining, teacher: Teacher, before: NDArray[np.float32], labels: NDArray[np.int64]
 ) -> None:
-    """The teacher's answer from the features before and after, side by side: the head begins anew at it."""
+    """Let the teacher predict from the original and the adapted features side by side, and reset the head to its
+    predictions."""
     device = training.codes.device
     learned = _features(training.average.backbone, training.views, len(labels), device)
     answer = np.asarray(teacher(np.concatenate([unit_rows(before), unit_rows(learned)], axis=1), labels))
@@ -179,7 +180,7 @@ def teach_again(
 
 
 def predicted_gib(recipe: Recipe, size: int) -> float:
-    """GPU memory that the form ``"full"`` takes with lite0, however many images there are.
+    """The GPU memory, in GiB, of the form ``"full"`` with lite0; it does not depend on the number of images.
 
     >>> round(predicted_gib(Recipe(), 224), 1)
     9.6
@@ -190,7 +191,7 @@ def predicted_gib(recipe: Recipe, size: int) -> float:
 
 
 def with_labels(probabilities: Tensor, labels: NDArray[np.int64]) -> Tensor:
-    """The teacher's probabilities, in which labelled images have their label for sure."""
+    """The teacher's probabilities, except that every labelled image has its own label with probability 1."""
     soft = probabilities.clone()
     rows = np.flatnonzero(labels >= 0)
     soft[rows] = 0
@@ -205,7 +206,7 @@ def _read(paths: Sequence[Path], extractor: Extractor, tell: Progress) -> Tensor
 def view_features(
     extractor: Extractor, views: ViewSource, n: int, options: AdaptOptions
 ) -> NDArray[np.float32]:
-    """The features of all ``n`` images by an adapted extractor, from the views that :func:`prepare_views` made."""
+    """The features of all ``n`` images, computed by an adapted extractor from the views of :func:`prepare_views`."""
     device = resolve_device(options.device)
     on_device = extractor.to(device)
     network = on_device.network if options.form == "full" else _split(on_device, options)[1]
@@ -229,9 +230,9 @@ def prepare_views(
     *,
     only_center: bool = False,
 ) -> ViewSource:
-    """Where a training takes its inputs from; parameters are those of :func:`adapt_network`.
+    """Prepare the inputs of a training; the parameters are those of :func:`adapt_network`.
 
-    With ``only_center`` the form ``"last"`` makes no random views: enough for :func:`view_features`.
+    With ``only_center``, the form ``"last"`` computes no random views, which is enough for :func:`view_features`.
     """
     options, tell = (options or AdaptOptions()).filled(), progress or _silent
     device = resolve_device(options.device)
@@ -240,7 +241,7 @@ def prepare_views(
     live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
     if options.form == "full":
         return live
-    trunk, _ = _split(load_extractor(extractor, options.weights).to(device), options)  # a faster form of it
+    trunk, _ = _split(load_extractor(extractor, options.weights).to(device), options)  # this form is faster
     wanted = options.n_views or 0
     return kept_views(
         live, trunk.eval(), len(squares), wanted, options.seed, lambda *done: tell("views", *done), only_center=only_center
@@ -248,7 +249,7 @@ def prepare_views(
 
 
 def _split(extractor: Extractor, options: AdaptOptions) -> tuple[nn.Module, nn.Module]:
-    """The trunk, which stays as it is, and the last blocks."""
+    """The trunk, which is not trained, and the last blocks, which are."""
     if not hasattr(extractor.network, "split"):
         raise InvalidInputError(
             f"only the networks lite0, lite1 and lite2 can adapt their last blocks alone: use one of them, or a GPU and "
@@ -267,7 +268,8 @@ def kept_views(
     *,
     only_center: bool = False,
 ) -> CachedViews | TrunkViews:
-    """Maps of ``wanted`` views of each kind; of fewer where memory is short, or of new views at every step."""
+    """The trunk's outputs for ``wanted`` views of each kind; if memory is short, for fewer, or for new views at every
+    step."""
     with torch.no_grad():
         probe = trunk(live.center(torch.zeros(1, dtype=torch.int64, device=live.device)))
     n_views = views_that_fit(n, 2 * probe.numel(), wanted)
@@ -282,7 +284,7 @@ def kept_views(
 def _train(training: AdaptTraining, state: TrainingState, tell: Progress, teach: Callable[[], None]) -> None:
     if (earlier := state.load(training.codes.device)) is not None:
         training.restore(earlier)
-        logger.info("the adaptation goes on from step %d", training.number)
+        logger.info("the adaptation continues at step %d", training.number)
     total = training.recipe.steps
     saved, loss = time.monotonic(), ""
     while training.number < total:
@@ -303,7 +305,7 @@ def _train(training: AdaptTraining, state: TrainingState, tell: Progress, teach:
 
 
 def _shrink(training: AdaptTraining, error: torch.OutOfMemoryError) -> None:
-    """Go on with half of the batch."""
+    """Continue with half of the batch."""
     if training.batch < 2 * SMALLEST_BATCH:
         raise NotEnoughMemoryError(
             f"the GPU has not enough memory to adapt with {training.batch} labelled images per step: use --adapt last, a "
@@ -328,4 +330,4 @@ def _result(
 
 
 def _silent(what: str, done: int, total: int, loss: str = "") -> None:
-    """The progress of a caller who did not ask for it."""
+    """Used if the caller gave no progress function."""

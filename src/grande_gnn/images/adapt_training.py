@@ -1,12 +1,12 @@
-"""The training that adapts a network: labels, pseudo-labels of unlabelled images, and a contrast between two graphs.
+"""The training that adapts a network: labels, pseudo-labels of unlabelled images, and a contrastive loss between two graphs.
 
-Each step sees a weak view of labelled images, a weak and two strong views of unlabelled ones, and minimizes
+Each step uses one weak view of labelled images, and one weak and two strong views of unlabelled ones, and minimizes
 
     CE(labelled) + Σ w · CE(strong view | pseudo-label p) / n + CE(Q, S)
 
-with p and w of :mod:`grande_gnn.images.pseudo_targets`, Q and S of :mod:`grande_gnn.images.contrast`. The head begins at the
-teacher's soft labels (:mod:`grande_gnn.images.soft_head`), and begins at them again after half of the steps; the backbone
-learns more slowly than head and projection. The answer is an exponential average of the weights.
+with p and w from :mod:`grande_gnn.images.pseudo_targets`, Q and S from :mod:`grande_gnn.images.contrast`. The head is first
+fitted to the teacher's soft labels (:mod:`grande_gnn.images.soft_head`), and once more after half of the steps. The backbone
+has a lower learning rate than head and projection. The result is an exponential moving average of the weights.
 """
 
 from __future__ import annotations
@@ -36,51 +36,53 @@ class Recipe:
     batch: int = 32
     """Labelled images per step."""
     ratio: int = 3
-    """Unlabelled images for each labelled one."""
+    """Unlabelled images per labelled image in a step."""
     optimizer: str = "adamw"
     """``"adamw"``, or ``"sgd"`` with Nesterov momentum 0.9; both with cosine decay."""
     lr: float = 1e-3
     """Learning rate of head and projection."""
     backbone_rate: float = 0.3
-    """The backbone's learning rate as a share of ``lr``."""
+    """The backbone's learning rate, as a fraction of ``lr``."""
     weight_decay: float = 0.05
     clip: float = 1.0
-    """The longest gradient of a step: longer ones are scaled to it; 0: none is."""
+    """The largest norm of a step's gradient: larger ones are scaled down to it; 0: no clipping."""
     ema: float = 0.99
-    """Memory of the average of the weights."""
+    """Decay of the exponential moving average of the weights."""
     temperature: float = 0.2
-    """τ of the embedding graph."""
+    """τ of the softmax that makes the embedding graph."""
     from_teacher: bool = True
-    """Whether the head begins at the teacher's soft labels; otherwise at random."""
+    """Whether the head is first fitted to the teacher's soft labels; otherwise it starts at random."""
     lessons: int = 1
-    """How often the teacher answers again during the training, from the features before and after, and the head begins anew
-    at its answer. One lesson comes after half of the steps."""
+    """In a lesson, the teacher predicts again from the original and the adapted features, and the head is fitted to these
+    predictions. Lessons are spread evenly: a single one comes after half of the steps."""
     align: str = "teacher"
-    """What pseudo-labels are aligned to: the class shares that the ``"teacher"`` expects, ``"uniform"`` ones, ``"none"``."""
+    """The class shares that pseudo-labels are aligned to: those of the ``"teacher"``'s predictions, ``"uniform"``,
+    ``"none"``."""
     soft_weights: bool = True
-    """Whether pseudo-labels count by how sure they are; otherwise only those from ``threshold`` on count."""
+    """Whether pseudo-labels are weighted by their confidence; if not, only those of at least ``threshold`` are used."""
     threshold: float = 0.9
     smoothing: float = 0.1
-    """The share of similar images in a pseudo-label."""
+    """The weight of similar images in a pseudo-label."""
     contrast: float = 1.0
-    """Weight of the contrast between the two graphs."""
+    """Weight of the contrastive loss between the two graphs."""
     contrast_with: str = "strong"
-    """What the contrast compares a strong view with: another ``"strong"`` view, or the ``"weak"`` view as the network that
-    gives the pseudo-labels sees it, which saves a third of a step."""
+    """What the contrastive loss compares a strong view with: another ``"strong"`` view, or the ``"weak"`` view, embedded by
+    the network that gives the pseudo-labels, which saves a third of a step."""
     contrast_threshold: float = 0.8
-    """Pairs of images with less probability of one class are not neighbors in the pseudo-label graph."""
+    """Two images are neighbors in the pseudo-label graph if they are of the same class with at least this probability."""
     mean_teacher: bool = True
-    """Whether pseudo-labels come from the averaged weights, with the statistics of all images, not from the present weights
-    with those of the batch. On the one fold where it was tried it was several points better (``docs/adapt.md``)."""
+    """Whether pseudo-labels come from the averaged weights and the running statistics, instead of the current weights and
+    the statistics of the batch. On the one fold where both were tried, it was several points better (``docs/adapt.md``)."""
     frozen_norms: bool = True
-    """Whether batch normalizations keep the statistics that they came with, so that no image's features depend on the others
-    in its batch."""
+    """Whether batch normalizations keep the statistics of the original network, so that the features of an image do not
+    depend on the other images in its batch."""
     fresh_statistics: bool = False
-    """Whether batch normalizations of the average take their statistics anew, from the centers of all images, at the end."""
+    """Whether, at the end, the statistics of the averaged network's batch normalizations are computed again, from the center
+    views of all images."""
 
 
 class _WithHeads(nn.Module):
-    """A backbone from inputs to features, a linear classifier and a two-layer projection onto the unit sphere."""
+    """A backbone that computes features, with a linear classifier and a two-layer projection onto the unit sphere."""
 
     def __init__(self, backbone: nn.Module, width: int, n_classes: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -105,7 +107,8 @@ def _set_head(network: _WithHeads, head: tuple[Tensor, Tensor]) -> None:
 
 
 class AdaptTraining:
-    """One training: network, average, optimizer and running statistics; :meth:`state` and :meth:`restore` resume it."""
+    """One training: network, averaged network, optimizer and running statistics. :meth:`restore` resumes from a
+    :meth:`state`."""
 
     def __init__(
         self,
@@ -158,19 +161,19 @@ class AdaptTraining:
 
     @property
     def is_lesson(self) -> bool:
-        """Whether the teacher should answer again before the next step."""
+        """Whether the teacher should predict again before the next step."""
         n = self.recipe.lessons
         return self.number in {self.recipe.steps * (i + 1) // (n + 1) for i in range(n)}
 
     def begin_again(self, head: tuple[Tensor, Tensor], marginal: Tensor) -> None:
-        """Go on from another head, and with the class shares that the teacher now expects."""
+        """Continue with a new head, and with the class shares of the teacher's new predictions."""
         for network in (self.network, self.average):
             _set_head(network, head)
         if self.recipe.align == "teacher":
             self.targets.marginal = marginal.to(self.codes.device).float()
 
     def draw(self, rows: Tensor, n: int) -> Tensor:
-        """``n`` of the rows, each at most once if there are enough."""
+        """Draw ``n`` of the rows at random, without repeating any while there are enough."""
         times = -(-n // len(rows))
         order = torch.rand(times, len(rows), generator=self.generator, device=rows.device).argsort(1)
         return rows[order.flatten()[:n]]
@@ -219,7 +222,7 @@ class AdaptTraining:
         self.optimizer.step()
         memory = min(
             self.recipe.ema, (1 + self.number) / (10 + self.number)
-        )  # a young average forgets faster
+        )  # at first, the average forgets faster
         self._average_in(memory)
         self.number += 1
         if self.number == self.recipe.steps and self.recipe.fresh_statistics:
@@ -232,7 +235,8 @@ class AdaptTraining:
 
     @torch.no_grad()
     def take_statistics(self, chunk: int = 128) -> None:
-        """The mean and variance of each batch normalization of the average, over the centers of all images."""
+        """Compute mean and variance of each batch normalization of the averaged network from the center views of all
+        images."""
         norms = [m for m in self.average.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
         for norm in norms:
             norm.reset_running_stats()
@@ -244,7 +248,7 @@ class AdaptTraining:
         self.average.eval()
 
     def _pairs(self) -> tuple[list[Tensor], list[Tensor]]:
-        """The numbers of the average and of the network, in the same order; both keep their places in memory."""
+        """The tensors of the averaged network and of the network, in the same order; they are only ever changed in place."""
         new = self.network.state_dict()
         pairs = [
             (old, new[name]) for name, old in self.average.state_dict().items() if old.is_floating_point()
@@ -253,13 +257,13 @@ class AdaptTraining:
 
     @torch.inference_mode()
     def predict(self, chunk: int = 256) -> Tensor:
-        """Class probabilities of every image by the averaged weights, from its center."""
+        """The class probabilities that the averaged network gives to the center view of every image."""
         rows = torch.arange(len(self.codes), device=self.codes.device)
         parts = [self.average(self.views.center(part))[0].softmax(1) for part in rows.split(chunk)]
         return torch.cat(parts)
 
     def state(self) -> dict[str, Any]:
-        """Everything that :meth:`restore` needs to go on, as tensors, numbers and lists of them."""
+        """Everything that :meth:`restore` needs, as tensors, numbers and lists of them."""
         targets = self.targets
         return {
             "network": self.network.state_dict(), "average": self.average.state_dict(),
@@ -270,7 +274,7 @@ class AdaptTraining:
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a :meth:`state`."""
+        """Continue from a :meth:`state`."""
         self.network.load_state_dict(state["network"])
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])

@@ -15,18 +15,18 @@ __all__ = ["AdaptedWeights"]
 
 @dataclass(frozen=True, eq=False)
 class AdaptedWeights:
-    """What an adaptation learned."""
+    """The result of an adaptation."""
 
     extractor: str
     """The extractor whose network was adapted."""
     form: str
-    """How: see :data:`~grande_gnn.images.adapt.FORMS`."""
+    """How it was adapted: one of :data:`~grande_gnn.images.adapt.FORMS`."""
     steps: int
     state: dict[str, Tensor]
     """The state dictionary of the network, on the CPU."""
 
     def save(self, path: str | Path) -> None:
-        """Write the weights, whole or not at all; the file says of which extractor they are."""
+        """Write the weights and the name of their extractor to a file, completely or not at all."""
         from safetensors.torch import save
 
         notes = {"extractor": self.extractor, "form": self.form, "steps": str(self.steps), "format": "pt"}
@@ -34,5 +34,5 @@ class AdaptedWeights:
         write_atomically(path, lambda file: file.write(save(state, notes)))
 
     def load(self, path: str | Path) -> Extractor:
-        """The extractor with the weights that :meth:`save` wrote there; its identity follows from them."""
+        """Load the extractor with the weights that :meth:`save` wrote; its identity is computed from them."""
         return load_extractor(self.extractor, path)

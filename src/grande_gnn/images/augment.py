@@ -39,7 +39,7 @@ def _uniform(n: int, low: float, high: float, generator: torch.Generator) -> Ten
 
 
 def _random_crop(images: Tensor, size: int, least_area: float, generator: torch.Generator) -> Tensor:
-    """Crop a random area at a ratio of 3:4 to 4:3 anywhere inside, flip at random, resize."""
+    """Crop a random area with an aspect ratio of 3:4 to 4:3, flip it at random, and resize it."""
     n = len(images)
     side = _uniform(n, least_area, 1.0, generator).sqrt()
     stretch = _uniform(n, math.log(3 / 4), math.log(4 / 3), generator).mul(0.5).exp()
@@ -55,12 +55,13 @@ def _random_crop(images: Tensor, size: int, least_area: float, generator: torch.
 
 @cache
 def _color_maps(device: torch.device) -> tuple[Tensor, Tensor]:
-    """From RGB to YIQ and back; kept on the device, because a copy or an inverse at each step would make a GPU wait."""
+    """The matrices from RGB to YIQ and back, kept on the device: copying or inverting them at each step would stall a
+    GPU."""
     return _YIQ.to(device), _YIQ.inverse().to(device)
 
 
 def _recolor(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Brightness, contrast and saturation ±40 %, hue ±36°, for 4 of 5 images; 1 of 5 becomes gray."""
+    """Change brightness, contrast and saturation by up to 40 % and hue by up to 36° in 4 of 5 images; make 1 of 5 gray."""
     n, device = len(images), images.device
     changed = (_uniform(n, 0, 1, generator) < 0.8).float()
     gray = _uniform(n, 0, 1, generator) < 0.2
@@ -80,7 +81,7 @@ def _recolor(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _erase(images: Tensor, generator: torch.Generator, share: float = 0.5) -> Tensor:
-    """Gray out a square of up to ``share`` of the side."""
+    """Gray out a square whose side is up to ``share`` of the image's side."""
     n, _, height, width = images.shape
     half = _uniform(n, 0, share / 2, generator)[:, None]
     across = torch.linspace(0, 1, width, device=images.device) - _uniform(n, 0, 1, generator)[:, None]

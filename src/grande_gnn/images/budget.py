@@ -1,7 +1,7 @@
-"""The memory that one image file may take: counted from what it declares, before anything is decoded.
+"""The memory that one image file may take: computed from the size that the file declares, before anything is decoded.
 
-need = pixels · (stored + converted) + what the decoder itself holds; it must be at most 512 MiB. ``stored`` are the bytes
-per pixel of Pillow's image, ``converted`` those of the RGB image made from it (none if it is RGB already).
+need = pixels · (stored + converted) + memory of the decoder; it must be at most 512 MiB. ``stored`` is the number of bytes
+per pixel of Pillow's image, ``converted`` that of the RGB image made from it (0 if it is RGB already).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grande_gnn.errors import FileFormatError
 __all__ = ["MEMORY_LIMIT", "check_icon", "check_memory", "needed_memory"]
 
 MEMORY_LIMIT = 512 * 2**20
-"""For one file: 134 million pixels of RGB, 67 million with transparency. JPEG files are decoded at a reduced scale."""
+"""Enough for 134 million pixels of RGB, or 67 million with transparency. Large JPEG files are decoded at a reduced scale."""
 
 _STORED = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
 """Bytes per pixel of Pillow's modes; all others have 4, RGB included."""
@@ -24,7 +24,7 @@ _STORED = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2
 _RGB = 4
 
 _WHOLE_FRAME = {"WEBP": 12, "AVIF": 12, "HEIF": 12, "JPEG2000": 16}
-"""Bytes per pixel of decoders that hold whole frames of their own: canvas, output and its copy, or 32-bit components."""
+"""Bytes per pixel of decoders that keep whole frames in memory: canvas, output and its copy, or 32-bit components."""
 
 _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_LENGTH, _BITS_PER_SAMPLE, _SAMPLES_PER_PIXEL = 278, 322, 323, 258, 277
 """Tags of TIFF files."""
@@ -33,7 +33,7 @@ _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_LENGTH, _BITS_PER_SAMPLE, _SAMPLES_PER_PIXEL
 def check_memory(image: Image.Image, full_size: tuple[int, int] | None = None) -> None:
     """Refuse an opened image that takes more than :data:`MEMORY_LIMIT` to decode and convert.
 
-    ``full_size`` is the size in the file, where ``image.size`` is that of a JPEG that is decoded at a reduced scale.
+    ``full_size`` is the size in the file; ``image.size`` is smaller if a JPEG is decoded at a reduced scale.
     """
     need = needed_memory(image, full_size or image.size)
     if need > MEMORY_LIMIT:
@@ -45,7 +45,7 @@ def check_memory(image: Image.Image, full_size: tuple[int, int] | None = None) -
 
 
 def needed_memory(image: Image.Image, full_size: tuple[int, int]) -> int:
-    """Bytes that decoding this image and converting it to RGB takes at most at any moment."""
+    """The peak number of bytes that decoding this image and converting it to RGB takes."""
     pixels = image.width * image.height
     is_rgb = image.mode == "RGB" and not image.has_transparency_data
     per_pixel = _STORED.get(image.mode, 4) + (0 if is_rgb else _RGB)
@@ -69,7 +69,7 @@ def _coefficients(image: Any) -> int:
 
 
 def _strip_memory(image: Any) -> int:
-    """Bytes of a compressed TIFF's largest strip or tile, which the decoder holds as a whole."""
+    """Bytes of a compressed TIFF's largest strip or tile, which the decoder reads as a whole."""
     tags = image.tag_v2
     if image.tile and image.tile[0][0] == "raw":
         return 0
@@ -81,9 +81,9 @@ def _strip_memory(image: Any) -> int:
 
 
 def check_icon(file: BinaryIO) -> None:
-    """Refuse a Windows icon with a huge picture inside, whatever size the icon itself declares.
+    """Refuse a Windows icon that contains a huge picture, whatever size the icon itself declares.
 
-    Pillow decodes icons while it opens them, so this comes first. The file's position is as before.
+    This must run before Pillow opens the icon, because Pillow decodes it while opening. The file's position is restored.
     """
     start = file.tell()
     head = file.read(6)

@@ -1,6 +1,6 @@
-"""The contrast between two graphs over a batch: images that look alike should be those that are labelled alike.
+"""A contrastive loss between two graphs over a batch: images with the same pseudo-label should have similar embeddings.
 
-Q is the pseudo-label graph p pᵀ with unit diagonal, entries below a threshold dropped, rows normalized; S the
+Q is the pseudo-label graph p pᵀ with unit diagonal, without entries below a threshold, and with normalized rows. S is the
 embedding graph softmax(z₀·z₁/τ) of two views. The loss is the cross-entropy of S with the targets Q.
 
 Li, Xiong, Hoi: CoMatch: semi-supervised learning with contrastive graph regularization, ICCV 2021.

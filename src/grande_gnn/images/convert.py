@@ -1,7 +1,7 @@
-"""An image of any mode as RGB, converted in bands of rows so that no second copy of a large image is made.
+"""Convert an image of any mode to RGB, in bands of rows, so that no second copy of a large image is made.
 
-Each pixel of the result depends on one pixel of the image (and, for 32-bit numbers, on the range of all), so bands give
-the same pixels as converting the whole.
+Each pixel of the result depends on one pixel of the image (and, for 32-bit numbers, on the range of all pixels), so
+converting in bands gives the same result as converting the whole image.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from PIL import Image
 __all__ = ["to_rgb"]
 
 _BAND_PIXELS = 2**20
-"""A band takes at most 40 bytes per pixel while it is converted, so this many are nothing beside a large image."""
+"""Pixels in a band. Converting takes at most 40 bytes per pixel, so a band is small compared with a large image."""
 
 
 def to_rgb(image: Image.Image) -> Image.Image:

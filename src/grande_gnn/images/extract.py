@@ -1,4 +1,4 @@
-"""Extract the features of images: find out which ones the store lacks, compute those and keep them there."""
+"""Extract the features of images: find out which are missing in the store, compute them, and store them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ Progress = Callable[[int, int], object]
 """Called with the number of finished images and the number of images to extract; the first call is (0, total)."""
 
 _FLUSH_S = 1.0
-"""Finished work is stored this often: a killed process loses no more, except the batches its workers hold."""
+"""Seconds between two writes to the store: a killed process loses at most this much work, and the batches of its workers."""
 _ROUNDS = 2
-"""How often to extract: once, and again those whose rows in the store turn out to be damaged."""
+"""A second round extracts again the images whose rows in the store turned out to be damaged."""
 _CHUNK = 1000
 """Files looked up in the store at a time."""
 
@@ -53,7 +53,7 @@ class Extraction:
     digests: list[bytes]
     store: FeatureStore
     n_reused: int
-    """How many of the images had features in the store already."""
+    """How many of the images already had features in the store."""
 
     @property
     def identity(self) -> str:
@@ -65,10 +65,10 @@ class Extraction:
         return np.concatenate(list(self.store.features(self.digests)))
 
     def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image | None]:
-        """Thumbnails of 64 × 64 pixels of all images or of those in ``rows``, one at a time.
+        """Yield thumbnails of 64 × 64 pixels of all images, or of those in ``rows``.
 
-        A thumbnail that the store lacks is made from the image file and kept; it is None if the file is no longer
-        readable.
+        A thumbnail that is missing in the store is made from the image file and stored; it is None if the file can no longer
+        be read.
         """
         wanted = range(len(self.digests)) if rows is None else rows
         for start in range(0, len(wanted), _CHUNK):
@@ -116,7 +116,7 @@ def extract_features(
     store : folder of the feature store; None = ``GRANDE_CACHE`` or the user's cache folder.
     device : ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA if there is a GPU).
     workers : processes that decode; None = one per core, 0 = everything in this process.
-    thumbnails : keep a small picture of each image with its features, for a report; decoding takes a tenth longer.
+    thumbnails : store a small picture of each image with its features, for a report; decoding takes a tenth longer.
     progress : a function that is called with the number of finished images and the total, or None. (True draws a
         bar, as in version 0.1; this will be removed in 0.3.)
     runner : computes the features: on this machine by default, or a :class:`~grande_gnn.images.RayRunner`.
@@ -161,7 +161,7 @@ def _extract(
                 done += len(batch.files)
                 writer.add(batch)
                 report(done, len(missing))
-        # The same content may have been in the store under another path, and its row be damaged.
+        # The same content may already be in the store under another path, and its row may be damaged.
         damaged = kept.remove_damaged(digests[index] or b"" for index in missing if not reasons[index])
         missing = [index for index in missing if not reasons[index] and digests[index] in damaged]
     return _collect(images, digests, reasons, kept, n_extracted)
@@ -228,7 +228,7 @@ class _Writer:
             self._flush()
 
     def _flush(self) -> None:
-        self._wait()  # at most two portions are in memory
+        self._wait()  # so that at most two portions are in memory
         self._writing = self._thread.submit(self._store.add, self._images, self._files)
         self._clear()
 
@@ -264,7 +264,7 @@ def _collect(
 def _settle_duplicates(
     files: list[str], labels: list[str], digests: list[bytes]
 ) -> tuple[list[str], list[Problem]]:
-    """Remove the labels of copies of one image that are labelled differently: none can be trusted."""
+    """Remove the labels of identical images that are labelled differently, because none of them can be trusted."""
     copies: dict[bytes, list[int]] = defaultdict(list)
     for index, digest in enumerate(digests):
         if labels[index]:
@@ -281,7 +281,7 @@ def _settle_duplicates(
 
 
 def _unchanged(paths: Sequence[Path], store: FeatureStore) -> list[bytes | None]:
-    """The digest of each file that is in the store and unchanged since."""
+    """The digest of each file that is in the store and has not changed since."""
     if store.is_empty():  # then there is no need to look at every file before the work starts
         return [None] * len(paths)
     digests: list[bytes | None] = []

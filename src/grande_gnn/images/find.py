@@ -33,12 +33,12 @@ _SUFFIX = re.compile(
 )
 _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"II*\0", b"MM\0*")
 _HIDDEN = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
-"""What operating systems leave in folders; skipped without a word, like names that start with a dot."""
+"""Files that operating systems leave in folders; they are skipped silently, like names that start with a dot."""
 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images with their labels, in a stable order, and what else was found."""
+    """Images with their labels, in a stable order, and the problems that were found."""
 
     root: Path
     files: list[str]
@@ -88,9 +88,9 @@ def find_samples(
     wanted: str,
     one: str,
 ) -> ImageSet:
-    """Find the files under ``root`` that ``choose`` takes, and their labels.
+    """Find the files under ``root`` that ``choose`` selects, and their labels.
 
-    ``choose`` divides what was found into samples and others; ``wanted`` and ``one`` say what samples are called.
+    ``choose`` divides the files into samples and others; ``wanted`` and ``one`` are the words for samples in messages.
     """
     found = walk(root)
     samples, others = choose(found)
@@ -158,8 +158,8 @@ class FolderFiles:
 def walk(root: Path) -> FolderFiles:
     """List the files under ``root``.
 
-    Folders are visited before links to folders, so that a link to a folder inside the tree never
-    hides it: such a link, and with it every loop, is listed as a problem and not followed.
+    Folders are visited before links to folders. A link to a folder that has been visited already, which includes every loop,
+    is not followed but listed as a problem.
     """
     found = FolderFiles()
     visited: set[tuple[int, int]] = set()
@@ -206,7 +206,7 @@ def _sort_entry(
 
 
 def has_image_suffix(name: str) -> bool:
-    """Whether a file of this name is taken for an image without looking at it."""
+    """Whether a file is taken for an image because of its name alone."""
     return _SUFFIX.fullmatch(os.path.splitext(name)[1]) is not None
 
 

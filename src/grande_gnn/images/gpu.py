@@ -1,4 +1,5 @@
-"""A network on batches of one fixed size; on CUDA it is recorded once and replayed, so that the CPU is free to decode."""
+"""Run a network on batches of one fixed size; on CUDA as a recorded CUDA graph, which leaves the CPU free to decode
+images."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Answer = Callable[[], NDArray[np.float32]]
 
 
 class FixedBatch:
-    """Features of up to ``size`` images, always computed for ``size`` of them, so that they do not depend on the batch."""
+    """Features of up to ``size`` images; the network always runs on ``size``, so that features do not depend on the
+    batch."""
 
     def __init__(self, extractor: Extractor, device: torch.device, size: int) -> None:
         side = extractor.preprocess.size
@@ -53,7 +55,7 @@ class FixedBatch:
         return False
 
     def start(self, pixels: torch.Tensor) -> Answer:
-        """Start computing these images; the answer waits for their features and for nothing started later."""
+        """Start computing the features of these images; calling the result waits for them, and for nothing started later."""
         self._pixels[: len(pixels)].copy_(pixels, non_blocking=True)
         if self._graph is None:
             features = self._extractor(self._pixels)

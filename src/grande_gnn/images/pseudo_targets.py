@@ -1,12 +1,12 @@
-"""Pseudo-labels of unlabelled images while a network adapts, and how much each of them counts.
+"""Pseudo-labels of unlabelled images while a network is adapted, and their weights in the loss.
 
     p  ← softmax(logits of a weak view)
     p  ← normalize(p · π / mean of p over the last batches)            distribution alignment
     p  ← 0.9 p + 0.1 softmax(z·bank/τ) · p_bank                        smoothed by similar images
     w  = 1 where max p ≥ μ, else exp(−2 (max p − μ)²/σ²)               soft weight
 
-π is the share of each class that the teacher expects, so that classes need not be balanced. μ and σ² are the running mean
-and variance of max p: the bar for a pseudo-label rises by itself as the network learns. Alignment: Berthelot et al.,
+π is the share of each class in the teacher's predictions, so classes need not be balanced. μ and σ² are the running mean and
+variance of max p, so the confidence that a full weight requires rises as the network learns. Alignment: Berthelot et al.,
 AdaMatch, ICLR 2022; bank: Li et al., CoMatch, ICCV 2021; soft weights: Chen et al., SoftMatch, ICLR 2023.
 """
 
@@ -24,17 +24,17 @@ WINDOW = 32
 """Batches over which the mean prediction is taken."""
 
 REMEMBERED = 5
-"""Batches in the memory bank: about the images of one class each, in a batch of a hundred."""
+"""Batches in the memory bank."""
 
 SMOOTHING = 0.1
-"""The share of similar images in a pseudo-label."""
+"""The weight of similar images in a pseudo-label."""
 
 MOMENTUM = 0.95
-"""Of the running mean and variance of the confidence: a window of twenty batches."""
+"""Momentum of the running mean and variance of the confidence: they cover about twenty batches."""
 
 
 class PseudoTargets:
-    """The running statistics from which pseudo-labels and their weights follow."""
+    """Computes pseudo-labels and their weights, and keeps the running statistics that they depend on."""
 
     def __init__(self, marginal: Tensor | None, temperature: float, smoothing: float = SMOOTHING) -> None:
         self.marginal, self.temperature, self.smoothing = marginal, temperature, smoothing
@@ -45,7 +45,7 @@ class PseudoTargets:
 
     @torch.no_grad()
     def targets(self, logits: Tensor, z: Tensor, z_known: Tensor, known: Tensor) -> Tensor:
-        """Aligned and smoothed probabilities; those of this batch, and its labelled images, enter the bank."""
+        """Aligned and smoothed probabilities; the batch, with its labelled images, is added to the bank."""
         probabilities = softmax(logits, 1)
         aligned = probabilities
         if self.marginal is not None:
@@ -63,7 +63,7 @@ class PseudoTargets:
 
     @torch.no_grad()
     def weights(self, targets: Tensor) -> Tensor:
-        """How much each target counts, from 0 to 1; its confidence enters the running mean and variance."""
+        """The weight of each target, from 0 to 1; its confidence updates the running mean and variance."""
         confidence = targets.amax(1)
         center, variance = confidence.mean(), confidence.var(correction=0)
         if self.center is None or self.variance is None:

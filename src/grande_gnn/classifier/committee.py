@@ -167,7 +167,7 @@ def train_committee(
     members, parts = [member for member, _ in each], [p for _, p in each]
     linear = _graph_free(votes, problems[0], codes, weights)
     if linear is not None:
-        parts.append(linear.weight * linear.probabilities(problems[0].inputs))
+        parts.append(linear.weight * linear.probabilities(problems[0].inputs, problems[0].settings.device))
     return Committee(tuple(members), linear), _sum(parts), votes.halves
 
 
@@ -203,4 +203,5 @@ def _several_kinds(choices: Sequence[Choice]) -> bool:
 def _graph_free(votes: Votes, problem: LearningProblem, codes: Codes, weights: Float) -> GraphFree | None:
     if not votes.graph_free_weight:
         return None
-    return GraphFree.train(problem.inputs, codes, weights, problem.n_classes, votes.graph_free_weight)
+    weight, device = votes.graph_free_weight, problem.settings.device
+    return GraphFree.train(problem.inputs, codes, weights, problem.n_classes, weight, device)

@@ -6,17 +6,16 @@ worse, and its held-out predictions are too few to tell, so there it is not even
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 
-from grande_gnn.internal.row_blocks import by_row_blocks
+from grande_gnn.classifier.logistic_regression import fit_logistic_regression
+from grande_gnn.internal.device import float32_products, resolve_device
 
 __all__ = ["CLEARLY_BETTER", "ENOUGH_LABELS", "GraphFree", "is_clearly_better"]
 
@@ -28,6 +27,9 @@ CLEARLY_BETTER = 2.0
 
 LARGE = 4_000_000
 """Labels times classes from which on the fit uses all processors."""
+
+BLOCK = 2**22
+"""Entries of the features, or of the logits, of the rows that are predicted at a time."""
 
 Float = NDArray[np.float64]
 
@@ -49,31 +51,59 @@ class GraphFree:
         weights: Float,
         n_classes: int,
         weight: float = 1.0,
+        device: str = "cpu",
     ) -> GraphFree:
         """Fit the labelled rows, each label with its weight in the loss; a class without labels gets no coefficients."""
         rows = np.flatnonzero(codes >= 0)
-        known = np.unique(codes[rows])
+        known, places = np.unique(codes[rows], return_inverse=True)
         coefficients, intercept = np.zeros((inputs.shape[1], n_classes)), np.zeros(n_classes)
         if len(known) > 1:
-            # On busy cores the threads of small products mostly wait for each other.
-            threads = 1 if len(rows) * n_classes < LARGE else None
-            # An answer after 300 steps is good enough.
-            with warnings.catch_warnings(), threadpool_limits(threads):
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                fitted = LogisticRegression(max_iter=300).fit(
-                    inputs[rows], codes[rows], sample_weight=weights[rows]
-                )
-            own = known[1:] if len(known) == 2 else known  # of two classes, the second has the coefficients
-            coefficients[:, own], intercept[own] = fitted.coef_.T, fitted.intercept_
+            on = resolve_device(device)
+            x, y, w = (torch.from_numpy(part).to(on) for part in (inputs[rows], places, weights[rows]))
+            with float32_products("ieee", on), _threads(len(rows) * n_classes):
+                fitted = fit_logistic_regression(x, y, w, len(known))
+            coefficients[:, known], intercept[known] = fitted[:-1], fitted[-1]
         return cls(coefficients, intercept, weight)
 
     def logits(self, inputs: NDArray[np.float32]) -> Float:
         """The logits of normalized rows, fitted or new."""
-        return by_row_blocks(lambda x: x.astype(np.float64) @ self.coefficients + self.intercept, inputs)
+        return inputs.astype(np.float64) @ self.coefficients + self.intercept
 
-    def probabilities(self, inputs: NDArray[np.float32]) -> Float:
+    def probabilities(self, inputs: NDArray[np.float32], device: str = "cpu") -> Float:
         """Class probabilities of normalized rows, fitted or new."""
-        return by_row_blocks(lambda x: softmax(self.logits(x), axis=1), inputs)
+        out = np.empty((len(inputs), len(self.intercept)))
+        for rows, p in self.in_blocks(inputs, device=device):
+            out[rows] = p
+        return out
+
+    def in_blocks(
+        self, inputs: NDArray[np.float32], known: Iterable[int] | None = None, device: str = "cpu"
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """The class probabilities of blocks of rows, so that few of them take memory; ``known``: of these classes only."""
+        on = resolve_device(device)
+        coefficients, among = (
+            torch.from_numpy(part).to(on, torch.float32) for part in (self.coefficients, self.intercept)
+        )
+        if known is not None:
+            unknown = np.setdiff1d(np.arange(len(among)), list(known))
+            among[torch.from_numpy(unknown).to(on)] = -torch.inf
+        step = max(1, BLOCK // max(1, *coefficients.shape))
+        with float32_products("ieee", on):
+            for start in range(0, len(inputs), step):
+                rows = slice(start, start + step)
+                z = torch.addmm(among, torch.from_numpy(inputs[rows]).to(on), coefficients)
+                yield rows, torch.softmax(z, dim=1).cpu().numpy()
+
+
+@contextmanager
+def _threads(size: int) -> Iterator[None]:
+    """One thread for small products: on busy cores their threads mostly wait for each other."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(usual if size >= LARGE else 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
 
 
 def is_clearly_better(hits: Float, hits_of_graphs: Float) -> bool:

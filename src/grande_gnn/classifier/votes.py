@@ -22,7 +22,6 @@ from grande_gnn.classifier.member_threads import for_each_member
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.stacking import member_temperature, stacked_weights
 from grande_gnn.engine import Settings
-from grande_gnn.internal.row_blocks import by_row_blocks
 
 __all__ = ["SHORTER", "Votes", "short_settings", "take_votes", "vote_epochs"]
 
@@ -157,7 +156,8 @@ def _with_graph_free(votes: Votes, pair: tuple[LearningProblem, LearningProblem]
     linear = []
     for half, problem in zip(graphs.known, pair, strict=True):
         given = np.where(half, graphs.codes, -1)
-        linear.append(GraphFree.train(problem.inputs, given, balanced_weights(given), problem.n_classes))
+        weights, device = balanced_weights(given), problem.settings.device
+        linear.append(GraphFree.train(problem.inputs, given, weights, problem.n_classes, device=device))
     one, other = (model.logits(problem.inputs[rows]) for model, problem in zip(linear, pair, strict=True))
     of_rows = (graphs.known[0][rows], graphs.known[1][rows])
     asked = _as_halves(graphs.codes[rows], of_rows, (one, other))
@@ -168,7 +168,7 @@ def _with_graph_free(votes: Votes, pair: tuple[LearningProblem, LearningProblem]
     both = np.stack([_likelihoods(graphs), _likelihoods(asked)], axis=1)
     share, of_linear = stacked_weights(both)
     first, second = (
-        _joined(graphs, h, model, problem.inputs, (share, of_linear))
+        _joined(graphs, h, model, problem, (share, of_linear))
         for h, (model, problem) in enumerate(zip(linear, pair, strict=True))
     )
     return Votes(
@@ -180,12 +180,10 @@ def _with_graph_free(votes: Votes, pair: tuple[LearningProblem, LearningProblem]
 
 
 def _joined(
-    graphs: Halves, half: int, linear: GraphFree, inputs: NDArray[np.float32], shares: Sequence[float] | Float
+    graphs: Halves, half: int, linear: GraphFree, problem: LearningProblem, shares: Sequence[float] | Float
 ) -> Float:
-    """The mean of what the graphs and logistic regression say by one half; only blocks of rows take memory beside it."""
-    known = np.unique(graphs.codes[graphs.known[half]])
-
-    def mean(p: Float, x: NDArray[np.float32]) -> Float:
-        return shares[0] * p + shares[1] * without_unknown(linear.logits(x), known)
-
-    return by_row_blocks(mean, graphs.probabilities[half], inputs)
+    """The mean of what the graphs and logistic regression say by one half, in the graphs' own array."""
+    known, joined = np.unique(graphs.codes[graphs.known[half]]), graphs.probabilities[half]
+    for rows, p in linear.in_blocks(problem.inputs, known, problem.settings.device):
+        joined[rows] = shares[0] * joined[rows] + shares[1] * p
+    return joined

@@ -77,7 +77,8 @@ def _against_chance(
         return 1.0, 1.0
     rng = np.random.default_rng(0)
     typical = np.log1p(np.bincount(lists[:, 1:].ravel(), minlength=len(known)))
-    observed = known[lists[known][:, 1:]].mean(), typical[known].mean()
+    others = np.ascontiguousarray(lists[:, 1:])  # read at random, so what is near should be all that counts
+    observed = known[others[known]].mean(), typical[known].mean()
     wanted = np.bincount(classes[known], minlength=int(classes.max()) + 1)
     starts = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=len(wanted)))[:-1]])
     drawn = np.empty((N_PERMUTATIONS, 2))
@@ -87,7 +88,7 @@ def _against_chance(
     for i in range(N_PERMUTATIONS):
         rows = draw(rng, classes, wanted, starts, by_class)
         mask[rows] = True
-        drawn[i] = mask[lists[rows, 1:]].mean(), typical[rows].mean()
+        drawn[i] = mask[others[rows]].mean(), typical[rows].mean()
         mask[rows] = False
     crowding, typicality = (_two_sided(*pair) for pair in zip(observed, drawn.T, strict=True))
     return crowding, typicality
@@ -117,14 +118,16 @@ def _draw_by_class(
     Places are drawn for all classes at once, and drawn again where a place is taken: every set of places is equally
     likely. Where more than half of a class is wanted, the others are drawn.
     """
-    sizes = np.diff(np.append(starts, len(classes)))
+    edges = np.append(starts, len(classes))
+    sizes = np.diff(edges)
     left_out = 2 * wanted > sizes
     fewer = np.where(left_out, sizes - wanted, wanted)
     missing, taken = fewer, np.empty(0, dtype=np.int64)
     while missing.any():
         places = np.repeat(starts, missing) + rng.integers(np.repeat(sizes, missing))
-        taken = np.union1d(taken, places)
-        missing = fewer - np.histogram(taken, np.append(starts, len(classes)))[0]
+        taken = np.sort(np.concatenate([taken, places]))
+        taken = taken[np.diff(taken, prepend=-1) > 0]
+        missing = fewer - np.diff(np.searchsorted(taken, edges))
     if left_out.any():
         everyone = np.flatnonzero(np.repeat(left_out, sizes))
         taken = np.concatenate([taken[~np.repeat(left_out, sizes)[taken]], np.setdiff1d(everyone, taken)])

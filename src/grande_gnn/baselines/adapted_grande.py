@@ -1,7 +1,8 @@
-"""GRaNDe on images: the network is adapted with GRaNDe as teacher, then GRaNDe labels by features of both.
+"""GRaNDe on images: the network is adapted with GRaNDe as teacher, then GRaNDe labels the images from original and
+adapted features.
 
-``grande label --adapt`` also lets held-out labels choose between the network as it comes, the adapted one and both; here it
-is always both, side by side.
+``grande label --adapt`` uses held-out labels to choose between the features of the original network, of the adapted one, and
+both side by side; here it is always both.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class AdaptedGrande(System):
 
     Parameters
     ----------
-    extractor, weights : the network and, if they are not its own, the file of its weights.
+    extractor, weights : the network, and a file of weights to use instead of those that come with it.
     form, recipe, size : how it is adapted, see :class:`~grande_gnn.images.adapt.AdaptOptions`.
     model : the GNN; graph, neighbors, normalization and σ are automatic.
-    epochs : of the GNN.
+    epochs : the epochs of the GNN's training.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class AdaptedGrande(System):
     def _answer(
         self, features: NDArray[np.float32], codes: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Class probabilities, 0 for codes that no sample has, and which samples a label reached."""
+        """Class probabilities (0 for codes that no sample has), and which samples a label reached."""
         clf = GrandeClassifier(
             self.model, sigma="auto", graph="auto", n_neighbors="auto", normalize="auto", epochs=self.epochs,
             device=self.device, random_state=self.random_state or 0,

@@ -1,4 +1,4 @@
-"""What every compared system is: features and a few labels in, a label for every sample out."""
+"""The interface of every compared system: it gets features and a few labels, and returns a label for every sample."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["System", "Transduction"]
 
 
 class Transduction(NamedTuple):
-    """A system's answer for every sample: its class code, and whether any label reached it."""
+    """A system's result for every sample: its class code, and whether any label reached it."""
 
     codes: NDArray[np.int64]
     reached: NDArray[np.bool_]
@@ -26,16 +26,16 @@ class Transduction(NamedTuple):
 class System(BaseEstimator, ABC):
     """A transductive classifier with scikit-learn's interface.
 
-    A subclass stores its constructor arguments unchanged and writes :meth:`_transduce`; one that can share
-    work between folds (the graph, a batch of trainings) also overrides :meth:`_transduce_folds`. A system
-    that draws random numbers has a ``random_state``; one without it gives the same answer every time.
+    A subclass stores its constructor arguments unchanged and implements :meth:`_transduce`; one that can share work between
+    folds (the graph, a batch of trainings) also overrides :meth:`_transduce_folds`. A system that draws random numbers has a
+    ``random_state``; a system without it gives the same result every time.
 
     Attributes
     ----------
     classes_ : the class names, sorted.
-    transduction_ : the label of every sample as class names, the labelled ones included: what the system
-        predicts, which need not be the label that was given.
-    reached_ : False where no label could reach the sample, so that its label is a guess.
+    transduction_ : the class name that the system predicts for every sample. For a labelled sample it may differ from the
+        given label.
+    reached_ : False for samples that no label could reach, so that their labels are guesses.
     """
 
     classes_: NDArray[Any]
@@ -43,7 +43,7 @@ class System(BaseEstimator, ABC):
     reached_: NDArray[np.bool_]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Label every row of ``X``; ``y`` has ``-1``, ``None``, NaN or ``""`` where the label is unknown."""
+        """Label every row of ``X``; in ``y``, ``-1``, ``None``, NaN or ``""`` means unlabelled."""
         samples = self._check_samples(X)
         codes, self.classes_ = encode_labels(y, len(samples))
         result = self._transduce(samples, codes)
@@ -52,7 +52,7 @@ class System(BaseEstimator, ABC):
         return self
 
     def transduce_folds(self, X: ArrayLike, folds: ArrayLike) -> list[Transduction]:
-        """One transduction for each row of ``folds``: codes of one set of classes, -1 = unlabelled."""
+        """One transduction for each row of ``folds``, which holds class codes; -1 = unlabelled."""
         samples = self._check_samples(X)
         codes = np.asarray(folds)
         if codes.ndim != 2 or codes.dtype.kind not in "iu" or codes.shape[1] != len(samples):
@@ -68,12 +68,12 @@ class System(BaseEstimator, ABC):
         return self._transduce_folds(samples, codes.astype(np.int64))
 
     def _check_samples(self, X: Any) -> Any:
-        """What ``X`` must be: a matrix of features, unless a subclass works on something else."""
+        """Check ``X``: it must be a matrix of features, unless a subclass works on something else."""
         return check_features(X)
 
     @abstractmethod
     def _transduce(self, X: Any, codes: NDArray[np.int64]) -> Transduction:
-        """Answer for one set of labels: codes from 0, -1 = unlabelled; a code in between may be absent."""
+        """Label all samples from one set of labels: codes start at 0, -1 = unlabelled, and some codes may be absent."""
 
     def _transduce_folds(self, X: Any, folds: NDArray[np.int64]) -> list[Transduction]:
         advance, answers = counting("folds", len(folds)), []

@@ -1,13 +1,13 @@
 """CoMatch: class probabilities and embeddings of unlabelled images train each other through two graphs.
 
-Each step sees a weak and two strong views of unlabelled images and minimizes
+Each step uses one weak and two strong views of unlabelled images and minimizes
 
     CE(labelled) + λ_u · CE(strong view | pseudo-label p, where max p ≥ threshold) + λ_c · CE(Q, S)
 
 p: probabilities of the weak view, divided by their running mean (distribution alignment) and mixed with
 those of similar embeddings in a memory bank, p ← 0.9 p + 0.1 softmax(z·bank/τ) · p_bank. Q: the pseudo-label
-graph p pᵀ with unit diagonal, entries below ``contrast_threshold`` dropped, rows normalized. S: the embedding
-graph softmax(z₀·z₁/τ) of the two strong views. The answer comes from an exponential average of the weights.
+graph p pᵀ with unit diagonal, without entries below ``contrast_threshold``, and with normalized rows. S: the embedding
+graph softmax(z₀·z₁/τ) of the two strong views. Predictions come from an exponential moving average of the weights.
 
 Li, Xiong, Hoi: CoMatch: semi-supervised learning with contrastive graph regularization, ICCV 2021. Here it
 starts from ImageNet weights, with a few hundred steps instead of many thousand, on EfficientNet-Lite0.
@@ -55,7 +55,7 @@ def lite0(size: int, weights: str | Path | None = None) -> nn.Module:
 
 
 class _Normalized(nn.Module):
-    """A network behind the normalization of its inputs."""
+    """A network with the normalization of its inputs in front."""
 
     def __init__(self, network: nn.Module, preprocess: Preprocess):
         super().__init__()
@@ -77,10 +77,10 @@ class CoMatch(System):
 
     Parameters
     ----------
-    backbone, weights : a name in ``BACKBONES`` or a function (size, weights) → module from images in [0, 1]
-        to features (n, width) or maps (n, width, ·, ·); and the file of its weights.
-    size : side of the views in pixels; images are kept at 8/7 of it.
-    steps, batch, ratio : training steps; labelled images per step; unlabelled images for each labelled one.
+    backbone, weights : a name in ``BACKBONES``, or a function (size, weights) → module that maps images in [0, 1]
+        to features (n, width) or to feature maps (n, width, ·, ·); and the file of its weights.
+    size : width and height of the views in pixels; images are kept at 8/7 of it.
+    steps, batch, ratio : training steps; labelled images per step; unlabelled images per labelled image.
     threshold, contrast_threshold, temperature, weight_u, weight_c : see the formula above.
     lr, weight_decay, ema : SGD with Nesterov momentum 0.9 and cosine decay; the decay of the average.
     """
@@ -159,7 +159,7 @@ def square_image(image: Any, side: int) -> Tensor:
 
 
 class _Network(nn.Module):
-    """Backbone, a linear classifier and a two-layer projection onto the unit sphere."""
+    """A backbone with a linear classifier and a two-layer projection onto the unit sphere."""
 
     def __init__(self, backbone: nn.Module, width: int, n_classes: int, generator: torch.Generator):
         super().__init__()
@@ -242,7 +242,7 @@ class CoMatchTraining:
         return dict(zip(("labelled", "unlabelled", "contrast", "sure"), parts, strict=True))
 
     def draw(self, rows: Tensor, n: int) -> Tensor:
-        """``n`` of the rows, each at most once if there are enough."""
+        """Draw ``n`` of the rows at random, without repeating any while there are enough."""
         times = -(-n // len(rows))
         order = torch.rand(times, len(rows), generator=self.generator, device=rows.device).argsort(1)
         return rows[order.flatten()[:n]]
@@ -270,7 +270,9 @@ class CoMatchTraining:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
-        self._average_in(min(self.params.ema, (1 + number) / (10 + number)))  # a young average forgets faster
+        self._average_in(
+            min(self.params.ema, (1 + number) / (10 + number))
+        )  # at first, the average forgets faster
 
     @torch.no_grad()
     def _average_in(self, memory: float) -> None:
@@ -281,7 +283,7 @@ class CoMatchTraining:
 
     @torch.no_grad()
     def predict(self) -> NDArray[np.int64]:
-        """The averaged network's class of every image, from its center."""
+        """The class that the averaged network predicts for the center of every image."""
         answers = []
         for images in self.images.split(256):
             logits, _ = self.average(center_view(images.float() / 255, self.params.size))

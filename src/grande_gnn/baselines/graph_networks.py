@@ -7,7 +7,7 @@
 | dgcg     | rank correlation                                       | centrality |
 | mgcn     | reciprocal nearest neighbors of *re-ranked* lists      | centrality |
 
-Each runs with SGC and with APPNP, trained with the same settings, all folds in one batch.
+Each runs with SGC and with APPNP, trained with the same settings and all folds in one batch.
 """
 
 from __future__ import annotations

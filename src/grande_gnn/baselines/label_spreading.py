@@ -6,7 +6,7 @@ with S the normalized affinity of the 7 nearest neighbors (Zhou et al., Learning
 consistency, 2004; scikit-learn's implementation and defaults, except for the kernel: with its default RBF and
 γ = 20 every affinity of CNN features underflows to zero, and all samples become class 0).
 
-A sample that no label reaches is left out of the second stage's training and marked in ``reached_``; its
+A sample that no label reaches is not used for training the second stage and is marked in ``reached_``; its
 label is what the second stage predicts from its features.
 """
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class SpreadThenClassify(System):
-    """Label spreading over ``n_neighbors`` (the sample itself counted), then ``second`` on every sample."""
+    """Label spreading over ``n_neighbors`` (including the sample itself), then the classifier ``second`` on every sample."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class SpreadThenClassify(System):
         ]
 
     def _affinity(self, X: NDArray[np.float32]) -> Any:
-        """Which samples are nearest neighbors, as with scikit-learn's ``kernel="knn"``, once for all folds."""
+        """The graph of nearest neighbors, as with scikit-learn's ``kernel="knn"``, computed once for all folds."""
         from sklearn.neighbors import NearestNeighbors
 
         k = min(self.n_neighbors, len(X))

@@ -4,9 +4,9 @@
     inner:  w_{t+1} = Adam(w_t, ∇ L_train(w_t, A_t)),  A_t ~ Bernoulli(θ),
             logits = Â dropout(ReLU(Â X W₀)) W₁
 
-The labelled samples are split in three: one part trains the weights, one gives the outer loss, one decides
-when to stop. Every τ inner steps the outer loss is differentiated through those τ steps, straight through
-the drawn edges to θ. The answer is the mean of the logits over several sampled graphs.
+The labelled samples are split into three parts: one trains the weights, one gives the outer loss, and one decides
+when to stop. Every τ inner steps, the outer loss is differentiated through those τ steps and, with a straight-through
+estimator, through the drawn edges to θ. Predictions are the mean of the logits over several sampled graphs.
 
 Franceschi, Niepert, Pontil, He: Learning discrete structures for graph neural networks, ICML 2019.
 """
@@ -95,7 +95,7 @@ CANDIDATES: dict[str, type[AllPairs] | type[NearPairs]] = {"all": AllPairs, "two
 
 
 class Split(NamedTuple):
-    """Rows of the labelled samples that train the weights, give the outer loss and stop the search."""
+    """The rows of the labelled samples that train the weights, give the outer loss, and decide when to stop."""
 
     train: NDArray[np.int64]
     outer: NDArray[np.int64]
@@ -103,11 +103,11 @@ class Split(NamedTuple):
 
 
 def split_labelled(codes: NDArray[np.int64], pattern: str, rng: np.random.Generator) -> Split:
-    """Deal each class's labelled samples, shuffled, to the parts in turn, so that each class trains.
+    """Distribute the shuffled labelled samples of each class over the three parts, so that each class is trained on.
 
-    ``pattern`` is the order of dealing: ``"tots"`` gives half to training and a quarter to each other part,
-    ``"tos"`` equal thirds. A part that gets nothing, because no class has enough labels, falls back on the
-    part before it.
+    ``pattern`` is the order in which samples are dealt out (t: train, o: outer, s: stop): ``"tots"`` gives half to
+    training and a quarter to each other part, ``"tos"`` a third to each. A part that stays empty, because no class has
+    enough labels, uses the samples of the part before it.
     """
     parts: dict[str, list[int]] = {"t": [], "o": [], "s": []}
     for code in np.unique(codes[codes != UNLABELLED]):
@@ -119,7 +119,7 @@ def split_labelled(codes: NDArray[np.int64], pattern: str, rng: np.random.Genera
 
 
 class DifferentiableAdam:
-    """Adam whose steps can be differentiated; :meth:`cut` detaches its state from the steps before."""
+    """Adam whose steps can be differentiated; :meth:`cut` detaches its state from earlier steps."""
 
     def __init__(self, weights: Weights, lr: float):
         self.lr, self.t = lr, 0
@@ -132,14 +132,14 @@ class DifferentiableAdam:
         self.mean = tuple(0.9 * m + 0.1 * g for m, g in zip(self.mean, gradients, strict=True))
         self.square = tuple(0.999 * v + 0.001 * g * g for v, g in zip(self.square, gradients, strict=True))
         first, second = 1 - 0.9**self.t, 1 - 0.999**self.t
-        # 1e-16 inside the root, not 1e-8 outside: the root's own gradient at 0 would be infinite.
+        # 1e-16 under the root instead of 1e-8 outside, because the gradient of the root at 0 is infinite.
         return tuple(
             w - self.lr * (m / first) / (v / second + 1e-16).sqrt()
             for w, m, v in zip(weights, self.mean, self.square, strict=True)
         )
 
     def cut(self) -> None:
-        """Stop the gradient at the state reached."""
+        """Detach the current state from the steps that led to it."""
         self.mean = tuple(m.detach() for m in self.mean)
         self.square = tuple(v.detach() for v in self.square)
 
@@ -149,13 +149,15 @@ class LDS(System):
 
     Parameters
     ----------
-    n_neighbors, metric : the first graph: nearest others by ``"euclidean"`` or ``"cosine"`` distance.
-    candidates : ``"all"`` pairs may become edges, as published, or those at most two edges apart (``"two-hop"``), which
-        needs memory for these only; ``"auto"`` takes all up to 2,000 samples, on a GPU up to 8,000.
+    n_neighbors, metric : the initial graph connects nearest neighbors by ``"euclidean"`` or ``"cosine"`` distance.
+    candidates : the pairs that may become edges: ``"all"``, as published, or only those at most two edges apart in the
+    initial
+        graph (``"two-hop"``), which takes less memory; ``"auto"`` takes all up to 2,000 samples, on a GPU up to 8,000.
     tau, eta : inner steps that a hypergradient backpropagates through, and the outer learning rate, which decays as
         1 / (1 + t/1000).
-    inner_steps, rounds, patience : most steps of an inner training; most inner trainings; and how many of them in
-        a row may end without a better stopping accuracy.
+    inner_steps, rounds, patience : the maximum number of steps of an inner training; the maximum number of inner
+    trainings; and
+        how many of these in a row may bring no better stopping accuracy.
     pattern : how labelled samples are split, see :func:`split_labelled`.
     """
 
@@ -219,7 +221,7 @@ class LDS(System):
 
 
 class Search:
-    """One bilevel search: the state that its steps share."""
+    """The state of one bilevel search."""
 
     def __init__(self, params: LDS, X: Tensor, codes: NDArray[np.int64], edges: AllPairs | NearPairs) -> None:
         seed = np.random.SeedSequence(params.random_state)
@@ -253,13 +255,13 @@ class Search:
         return best_logits.argmax(1).cpu().numpy()
 
     def _stop_score(self, logits: Tensor) -> tuple[float, float]:
-        """Accuracy on the stopping part; a tie goes to the lower loss."""
+        """Accuracy on the stopping part; the lower loss breaks ties."""
         rows = self.parts[2]
         correct = (logits[rows].argmax(1) == self.codes[rows]).float().mean()
         return correct.item(), -cross_entropy(logits[rows], self.codes[rows]).item()
 
     def train_weights(self) -> Weights:
-        """One inner training from new weights; every τ steps θ is updated."""
+        """One inner training from new weights; θ is updated every τ steps."""
         weights = self._new_weights()
         adam = DifferentiableAdam(weights, self.params.lr)
         best, stalled = math.inf, 0
@@ -272,7 +274,9 @@ class Search:
                 gradients = torch.autograd.grad(losses[-1], weights, create_graph=True)
                 weights = adam.step(weights, gradients)
             self._update_theta(weights, theta)
-            for value in torch.stack(losses).tolist():  # in one transfer: each waits for the device
+            for value in torch.stack(
+                losses
+            ).tolist():  # in one transfer, because each transfer waits for the device
                 stalled = 0 if value < 0.999 * best else stalled + 1
                 best = min(best, value)
             weights = tuple(w.detach().requires_grad_() for w in weights)
@@ -307,8 +311,9 @@ class Search:
     def _update_theta(self, weights: Weights, theta: Tensor) -> None:
         """θ ← clip(θ − η g, 0, 1) with g the gradient of the outer loss through the last steps.
 
-        Where Adam divides by a square root near 0, the product of its steps' derivatives sometimes explodes. A gradient
-        above 1, a hundred times the usual maximum, is such a case and is skipped, because it would destroy the graph.
+        Adam divides by a square root that may be close to 0, so the product of the steps' derivatives sometimes explodes. A
+        gradient above 1, a hundred times the usual maximum, is such a case; it is skipped, because it would destroy the
+        graph.
         """
         rows = self.parts[1]
         loss = cross_entropy(self.logits(weights, theta)[rows], self.codes[rows])

@@ -1,12 +1,12 @@
 """Optimum-path forest, supervised and semi-supervised.
 
-Prototypes are both ends of every edge of the labelled samples' minimum spanning tree that joins two classes.
-A path costs its longest arc, and each sample takes the label of the prototype that reaches it at the lowest cost:
+The prototypes are the two ends of each edge between two classes in the minimum spanning tree of the labelled samples.
+The cost of a path is its longest edge, and each sample takes the label of the prototype that reaches it at the lowest cost:
 
     cost(t) = min over s of max(cost(s), d(s, t)),        cost(prototype) = 0
 
-Such minimax paths lie in the minimum spanning tree, so one tree gives every cost exactly, and only the
-*order* of the distances matters, so squared Euclidean distances suffice.
+Such minimax paths lie in the minimum spanning tree, so one tree gives every cost exactly. Only the *order* of the
+distances matters, so squared Euclidean distances are enough.
 
 Papa, Falcão, Suzuki: Supervised pattern classification based on optimum-path forest, 2009.
 Amorim, Falcão, Carvalho: Semi-supervised pattern classification using optimum-path forest, 2014.
@@ -33,7 +33,7 @@ def _squared_distances(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArra
     """‖a − b‖² of every pair, in float64."""
     scale = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
     squared = scale - 2 * (A @ B.T)
-    # Below the rounding error of the expansion two samples are the same one: their arc is exactly 0.
+    # A distance below the rounding error of this expansion means that two samples are equal: it is set to 0.
     squared[squared < 1e-13 * scale] = 0.0
     return squared
 
@@ -89,7 +89,7 @@ class Forest(NamedTuple):
 
 
 def conquer(tree: Tree, start: NDArray[np.bool_], codes: NDArray[np.int64], *, clamp: bool = False) -> Forest:
-    """Grow the forest along the tree from the prototypes ``start``; with ``clamp`` known labels are never replaced."""
+    """Grow the forest along the tree from the prototypes ``start``; with ``clamp``, known labels are never replaced."""
     n = len(codes)
     neighbors: list[list[tuple[int, float]]] = [[] for _ in range(n)]
     for a, b, w in zip(tree.parent.tolist(), tree.child.tolist(), tree.weight.tolist(), strict=True):
@@ -115,7 +115,7 @@ def conquer(tree: Tree, start: NDArray[np.bool_], codes: NDArray[np.int64], *, c
 
 
 def _classify(forest: Forest, known: NDArray[np.float32], queries: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The label of argmin over s of max(cost(s), d(s, t)); among equals, that of the sample conquered first."""
+    """The label of argmin over s of max(cost(s), d(s, t)); ties go to the sample that was conquered first."""
     order = forest.order
     train, cost, codes = known[order].astype(np.float64), forest.cost[order], forest.codes[order]
     block = max(1, _BLOCK_BYTES // (24 * len(train)))

@@ -1,8 +1,8 @@
 """Self-training around a linear classifier trained by stochastic gradient descent.
 
-Fit on the labelled samples; give every unlabelled sample whose largest probability exceeds the threshold its
-predicted label for good; fit again; stop when no label is added or after ten rounds (scikit-learn's
-``SelfTrainingClassifier`` around ``SGDClassifier`` with logistic loss, as in its semi-supervised example).
+The classifier is fitted to the labelled samples. Every unlabelled sample whose largest probability exceeds the threshold
+permanently gets its predicted label, and the classifier is fitted again, until no label is added or ten rounds are over
+(scikit-learn's ``SelfTrainingClassifier`` around ``SGDClassifier`` with logistic loss, as in its semi-supervised example).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Classifiers that see the labelled samples only: those of scikit-learn, with their defaults.
+"""Classifiers that use the labelled samples only: those of scikit-learn, with their defaults.
 
-The defaults are what the paper's columns agree with ("traditional approach from sklearn"); the settings of
-WSEF's authors are ``SVM(kernel="poly", degree=2, gamma=1e-3, C=10)`` and ``KNN(n_neighbors=20)``.
+The paper's columns agree with the defaults ("traditional approach from sklearn"); the settings of WSEF's authors are
+``SVM(kernel="poly", degree=2, gamma=1e-3, C=10)`` and ``KNN(n_neighbors=20)``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Supervised(System):
         labelled = codes != UNLABELLED
         known = codes[labelled]
         reached = np.ones(len(X), dtype=bool)
-        if (known == known[0]).all():  # scikit-learn refuses a single class, and the answer is clear
+        if (
+            known == known[0]
+        ).all():  # scikit-learn refuses a single class, and there is only one possible prediction
             return Transduction(np.full(len(X), known[0]), reached)
         return Transduction(quiet_fit(self._classifier(len(known)), X[labelled], known).predict(X), reached)
 
@@ -61,7 +63,7 @@ class SVM(Supervised):
 
 
 class KNN(Supervised):
-    """The majority of the nearest labelled samples; of all labels if there are fewer than ``n_neighbors``."""
+    """The majority class of the nearest labelled samples, or of all of them if there are fewer than ``n_neighbors``."""
 
     def __init__(self, n_neighbors: int = 5):
         self.n_neighbors = n_neighbors

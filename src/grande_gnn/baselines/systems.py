@@ -21,25 +21,25 @@ __all__ = ["SYSTEMS", "SystemEntry", "find_system", "register_system"]
 
 @dataclass(frozen=True)
 class SystemEntry:
-    """One line of the registry: what a system is called and how to make it."""
+    """One entry of the registry: the name of a system and how to make it."""
 
     name: str
     description: str
     factory: str | Callable[..., System]
     """The system's class, or ``"module:Class"`` of this package, which is imported when the system is made."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The parameters that make it this system."""
+    """The parameters that define this system."""
     paper_column: str | None = None
     """The system's column in table 3 of the paper; None if it is not in the table."""
     models: tuple[str, ...] = ()
-    """The graph networks it runs with; empty for a system that is not a graph, a degree and a network."""
+    """The graph networks that it runs with; empty for a system that has none."""
     own_graph: bool = True
-    """False: an experiment on another graph runs it on that graph instead of the one in ``options``."""
+    """Whether it always runs on the graph in ``options``; otherwise it runs on the graph of the experiment."""
     needs_images: bool = False
     """Whether ``X`` is the paths of images instead of features."""
 
     def make(self, **params: Any) -> System:
-        """A new, unfitted system; ``random_state`` is dropped by those that draw no random numbers."""
+        """A new, unfitted system; ``random_state`` is ignored by systems that draw no random numbers."""
         factory = self.factory
         if isinstance(factory, str):
             module, _, name = factory.partition(":")
@@ -66,7 +66,7 @@ class SystemEntry:
 
     @property
     def is_random(self) -> bool:
-        """Whether it draws random numbers; if not, it gives the same answer every time."""
+        """Whether it draws random numbers; if not, it gives the same result every time."""
         return "random_state" in self.parameters
 
     @property
@@ -76,17 +76,17 @@ class SystemEntry:
 
     @property
     def degree(self) -> str:
-        """The degree of a system that is a graph, a degree and a network."""
+        """The degree of a graph network; None for other systems."""
         return self.options["degree"]
 
     @property
     def graph(self) -> str | None:
-        """The graph of such a system; None if it runs on the graph of the experiment."""
+        """The graph of a graph network; None if it runs on the graph of the experiment."""
         return self.options["graph"] if self.own_graph else None
 
 
 _NETWORKS = tuple(name for name, model in reversed(MODELS.items()) if model.is_diffusion)
-"""What a graph system runs with: the diffusion models, the smallest first."""
+"""The models that graph systems run with: the diffusion models, smallest first."""
 
 
 def _graph(
@@ -138,7 +138,7 @@ _ENTRIES = [
 ]  # fmt: skip
 
 SYSTEMS: dict[str, SystemEntry] = {entry.name: entry for entry in _ENTRIES}
-"""Every system by name, in the order of the paper's table, ours and the unpublished ones last."""
+"""Every system by name, in the order of the paper's table; systems that are not in the table come last."""
 
 
 def register_system(entry: SystemEntry) -> None:

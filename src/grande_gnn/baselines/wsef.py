@@ -1,10 +1,10 @@
-"""WSEF: samples whose ranked lists agree with that of a labelled one take its label; then a classifier is trained.
+"""WSEF: samples whose ranked lists agree with the list of a labelled sample take its label; then a classifier is trained.
 
     each labelled i proposes its label to every unlabelled j ∈ list(i) with S_ij ≥ th;
     j takes the label if all proposals to it agree, and stays unlabelled otherwise
 
-S is a rank correlation (:mod:`grande_gnn.graph.correlation`). One round; the second stage is trained on given
-and taken labels. A taken label is a guess and may be wrong.
+S is a rank correlation (:mod:`grande_gnn.graph.correlation`). There is one round. The second stage is trained on the given
+and the taken labels, and taken labels may be wrong.
 
 Presotto, Valem, de Sá, Pedronette & Papa, Weakly supervised learning through rank-based contextual measures,
 ICPR 2020; the presets are the settings of the authors' programs.
@@ -62,9 +62,10 @@ class WSEF(System):
     Parameters
     ----------
     correlation : a name of :data:`~grande_gnn.graph.correlation.MEASURES`, or a measure.
-    threshold : the correlation from which on a label is proposed; ``None`` = the preset's for the measure.
-    depth, list_length : items of two lists compared, and candidates of each labelled sample; ``None`` =
-        the preset's. Both are at most the number of samples.
+    threshold : the smallest correlation at which a label is proposed; ``None`` = the preset's for the measure.
+    depth, list_length : how many items of two lists are compared, and how many candidates each labelled sample has;
+    ``None`` =
+        the preset's. Both are limited by the number of samples.
     preset : a name of :data:`PRESETS`.
     classifier : the second stage, a :class:`System` or a scikit-learn classifier; ``None`` = ``SVM()``.
     """
@@ -92,7 +93,7 @@ class WSEF(System):
         return self._second_stage().transduce_folds(X, self.expand(X, folds))
 
     def expand(self, X: NDArray[np.float32], folds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The codes of each fold with the labels that samples take: what the second stage is trained on."""
+        """The codes of each fold, including the labels that samples took: the second stage is trained on them."""
         preset = PRESETS[check_choice(self.preset, PRESETS, name="preset")]
         threshold = self._threshold(preset)
         lists = ranked_lists(X, preset.list_length if self.list_length is None else self.list_length)
@@ -143,7 +144,7 @@ def expand_labels(
 ) -> NDArray[np.int64]:
     """Give each unlabelled sample the label that all proposals to it agree on.
 
-    ``lists`` and ``scores`` have one row for each sample in ``givers``; a score of 0 never proposes.
+    ``lists`` and ``scores`` have one row for each sample in ``givers``; a score of 0 proposes nothing.
 
     >>> lists = np.array([[0, 2, 3], [1, 3, 2]])
     >>> scores = np.array([[1.0, 0.8, 0.5], [1.0, 0.6, 0.1]])

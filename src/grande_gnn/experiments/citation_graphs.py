@@ -1,4 +1,4 @@
-"""The citation graphs with a public split that published accuracies are about, and whether a file holds one of them.
+"""The citation graphs for which accuracies on a public split were published, and a check whether a file holds one of them.
 
 A file named after one of them (``cora.npz``) must have its number of classes. With other numbers of nodes, features or split
 nodes it is another edition, which runs as a custom graph and is not compared with published accuracies.
@@ -17,10 +17,10 @@ __all__ = ["CITATION_GRAPHS", "CitationGraph", "identify_graph", "origin_of"]
 
 @dataclass(frozen=True)
 class CitationGraph:
-    """What a citation graph should hold and where it comes from."""
+    """The expected size of a citation graph, and its source."""
 
     name: str
-    """The file's name without its ending."""
+    """The file's name without its suffix."""
     title: str
     nodes: int
     features: int
@@ -39,13 +39,13 @@ CITATION_GRAPHS: Mapping[str, CitationGraph] = MappingProxyType(
         )
     }
 )
-"""The graphs by name. A further one is a line here, and its published accuracies are in ``split_graphs.PUBLISHED``."""
+"""The graphs by name. To add one, add a line here and its published accuracies in ``split_graphs.PUBLISHED``."""
 
 
 def identify_graph(
     name: str, shape: tuple[int, ...], n_classes: int, split: tuple[int, int, int]
 ) -> tuple[CitationGraph | None, str | None]:
-    """Which citation graph it is, or None with a note if it is another edition of one."""
+    """The citation graph that the file holds; None, with a note, if it is another edition of one."""
     graph = CITATION_GRAPHS.get(name)
     if graph is None:
         return None, None
@@ -64,7 +64,7 @@ def identify_graph(
 
 
 def origin_of(name: str) -> str:
-    """Where a graph that is missing comes from; ``""`` if its name is unknown."""
+    """A sentence on where to get a missing graph; ``""`` if its name is unknown."""
     graph = CITATION_GRAPHS.get(name)
     return "" if graph is None else f"; {graph.title} comes from {graph.source}"
 

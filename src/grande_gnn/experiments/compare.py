@@ -1,6 +1,6 @@
-"""Every system on the same features, folds and seeds, each with its paired difference from GRaNDe.
+"""Run every system on the same features, folds and seeds, and compute its paired difference from GRaNDe.
 
-A comparison is made of the same trials and rows as the paper's tables: with an output folder its rows are kept in
+A comparison consists of the same trials and rows as the paper's tables. With an output folder, its rows are kept in
 ``rows.jsonl``, so that it can be stopped and resumed. Repetition r has the seed ``seed + r``.
 """
 
@@ -49,13 +49,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class SystemResult:
-    """The accuracies of one system, with one model where it has several; or why it failed."""
+    """The accuracies of one system with one of its models, or the reason why it failed."""
 
     system: str
     model: str | None = None
     backbone: str | None = None
     accuracies: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # repetitions × folds
-    unreached: float = 0.0  # samples no label reached, a mean over trainings
+    unreached: float = 0.0  # number of samples that no label reached, averaged over trainings
     seconds: float = 0.0
     difference: Interval | None = None
     error: str | None = None
@@ -109,11 +109,11 @@ def compare_systems(
     device: str = "auto",
     **params: Any,
 ) -> Iterator[SystemResult]:
-    """Run the systems one after the other; the reference goes first, an error becomes a result.
+    """Run the systems one after the other, the reference first; an error becomes a result.
 
-    ``params`` (``weights``, ``epochs``, …) go to the systems that know them. With ``out`` the rows are kept in
-    ``out/rows.jsonl``, where what is finished is not run again; ``path`` is the features file's, which gives the rows
-    the names of their dataset and features.
+    ``params`` (``weights``, ``epochs``, …) are passed to the systems that have them. With ``out``, the rows are kept in
+    ``out/rows.jsonl``, and finished trials are not run again. ``path`` is the path of the features file, from which the rows
+    get the names of their dataset and features.
     """
     entries = [find_system(name) for name in dict.fromkeys(names)]
     entries.sort(key=lambda entry: entry.name != REFERENCE)
@@ -132,7 +132,7 @@ def compare_systems(
 
 @dataclass(frozen=True, eq=False)
 class _Comparison:
-    """The data, folds, seeds and parameters that every system gets."""
+    """The data, folds, seeds and parameters that all systems share."""
 
     loaded: LoadedSet
     folds: int
@@ -142,7 +142,7 @@ class _Comparison:
     params: dict[str, Any]
 
     def results(self, entries: Sequence[SystemEntry], out: str | Path | None) -> Iterator[SystemResult]:
-        """Each system's results as soon as they are measured."""
+        """Yield each system's results as soon as they are measured."""
         store: AbstractContextManager[Rows]
         store = nullcontext(Rows()) if out is None else RowStore(Path(out) / "rows.jsonl")
         reference = None
@@ -164,7 +164,7 @@ class _Comparison:
             trials = {model: self._trials(plan, entry, model) for model in entry.models or (None,)}
             wanted = [trial for members in trials.values() for trial in members]
             new = {trial for trial in wanted if trial not in rows.finished}
-            # Folds that run together share work; where rows are kept, smaller batches lose less to a kill.
+            # Folds that run together share work; if rows are kept, smaller batches lose less when the process is killed.
             size = None if isinstance(rows, RowStore) else (lambda trial: self.folds)
             sets = {self.loaded.source: self.loaded}
             run(
@@ -179,7 +179,7 @@ class _Comparison:
                 for model in entry.models or (None,)
             ]
         found = {trial: rows.finished.get(trial) or rows.failed[trial] for trial in wanted}
-        # What the trainings did not take was spent on the graph, which each of the models needs.
+        # The rest of the time was spent on the graph, which each of the models needs.
         shared = time.perf_counter() - start - sum(found[trial].seconds for trial in new)
         return [
             _summary(entry, model, [found[trial] for trial in members], shared if new & set(members) else 0.0)
@@ -198,7 +198,7 @@ class _Comparison:
     def _trials(self, plan: Plan, entry: SystemEntry, model: str | None) -> list[Trial]:
         options = tuple(sorted(entry.changed(self.params).items()))
         width = plan.widths[-1]
-        # A system that draws no random numbers gives the same answer every time, so it runs once.
+        # A system that draws no random numbers gives the same result every time, so it runs once.
         seeds = self.seeds if entry.is_random else self.seeds[:1]
         plans = [replace(plan, seed=seed) for seed in seeds]
         return [
@@ -223,7 +223,7 @@ def _bar_of(system: str, total: int) -> Callable[[Forecast], object]:
 
 
 def _summary(entry: SystemEntry, model: str | None, rows: Sequence[Row], shared: float) -> SystemResult:
-    """From rows to a result; an error of any trial is the result of the system."""
+    """Summarize rows as a result; an error of any trial becomes the result of the system."""
     seconds = shared + sum(row.seconds for row in rows)
     error = next((row.error for row in rows if row.error is not None), None)
     scores = collect({row.trial: row for row in rows}, [row.trial for row in rows])

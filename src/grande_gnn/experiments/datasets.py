@@ -1,8 +1,8 @@
-"""The paper's five datasets, the feature files a user has, and whether the two are the same.
+"""The paper's five datasets, the user's features files, and a check whether a file holds one of the five.
 
-A data folder holds ``<dataset>/features_<name>.npz`` (what ``grande extract`` writes). A folder named after
-one of the five must have its number of classes; where the number of images is neither the paper's nor the
-source's it is another edition, which runs as a custom dataset without being compared with the paper's numbers.
+A data folder holds ``<dataset>/features_<name>.npz`` (which ``grande extract`` writes). A folder named after one of the five
+datasets must have its number of classes. If the number of images is neither the paper's nor the source's, it is another
+edition, which runs as a custom dataset and is not compared with the paper's numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Dataset:
-    """One of the paper's datasets: what it should hold and where it comes from."""
+    """One of the paper's datasets: its expected size, and its source."""
 
     name: str
     """The folder's name."""
@@ -48,7 +48,7 @@ class Dataset:
     layout: str
     """How the source's images are to be arranged under ``<dataset>/`` for ``grande extract``."""
     per_class: int | None = None
-    """Images of each class, where all classes have the same number."""
+    """Images per class; None if classes differ in size."""
     lr: float = 1e-3
     """The paper's learning rate."""
 
@@ -113,7 +113,7 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """One features file: which dataset, which features, where it is."""
+    """One features file: the name of its dataset, the name of its features, and its path."""
 
     dataset: str
     features: str
@@ -131,7 +131,7 @@ class FeatureSet:
 
     @property
     def lr(self) -> float:
-        """The paper's learning rate for this dataset; its usual one for any other."""
+        """The paper's learning rate for this dataset, or the usual one for any other dataset."""
         return DATASETS[self.dataset].lr if self.dataset in DATASETS else 1e-3
 
     @property
@@ -167,7 +167,7 @@ class LoadedSet:
 def find_feature_sets(
     root: Path, datasets: Sequence[str] = (), features: Sequence[str] = ()
 ) -> list[FeatureSet]:
-    """The features files under ``root``, the paper's datasets first; all of them unless named."""
+    """The features files under ``root``, the paper's datasets first; ``datasets`` and ``features`` select some of them."""
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(root.glob("*/features_*.npz")):
         found.setdefault(path.parent.name, {})[path.stem.removeprefix("features_")] = path
@@ -198,7 +198,7 @@ def find_feature_sets(
 
 
 def load_feature_set(source: FeatureSet) -> LoadedSet:
-    """Read and check a features file for an experiment: every sample labelled, a known set whole."""
+    """Read a features file for an experiment and check it: every sample must be labelled, and known datasets complete."""
     content = load_features(source.path)
     if content.labels is None:
         raise FileFormatError(f"an experiment needs labels, to measure against; got none in {source.path}")
@@ -249,7 +249,7 @@ def fingerprint(X: NDArray[np.float32], codes: NDArray[np.int64]) -> str:
 
 
 def image_paths(files: Sequence[str] | NDArray[np.str_], folder: str | Path | None) -> list[str]:
-    """Where the images of a features file are: its ``files`` under ``folder``, or their bare names there."""
+    """The paths of the images of a features file: ``files`` relative to ``folder``, or their bare names in it."""
     if folder is None:
         raise InvalidInputError(
             "this system works on images, not on features: give their folder with --images; got none"

@@ -1,4 +1,4 @@
-"""Accuracy of one model and degree by the paper's protocol: each fold in turn is labelled, the others are tested."""
+"""Accuracy of one model and degree in the paper's protocol: each fold in turn is labelled, and the others are tested."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Evaluation:
         return interval_over_folds(self.accuracies)
 
     def as_row(self) -> dict[str, Any]:
-        """A flat, JSON-ready row; what is undefined (± of one repetition) is ``None``."""
+        """A flat, JSON-ready row; undefined values (± of one repetition) are ``None``."""
         low, high = self.interval[1:]
         return without_nan({
             "model": self.model, "degree": self.degree, "sigma": self.sigma,
@@ -82,13 +82,13 @@ def evaluate(
     progress: Callable[[int], object] | None = None,
     **settings: Any,
 ) -> list[Evaluation]:
-    """Accuracy by the paper's protocol, one :class:`Evaluation` for each σ (or one for a degree without σ).
+    """Accuracy in the paper's protocol: one :class:`Evaluation` per σ (a single one for a degree without σ).
 
     ``model`` is a registered name or an ``nn.Module``, ``degree`` a registered name, a degree or a function, and
     ``graph`` whatever :func:`~grande_gnn.graph.build_graph` takes. ``settings`` are fields of
     :class:`~grande_gnn.engine.Settings` (epochs, lr, device, …). ``progress`` is called with the number of
-    epochs × trainings finished since its last call. Samples without a label stay in the graph and are
-    neither trained nor tested on.
+    epochs × trainings finished since its last call. Samples without a label stay in the graph but are used neither for
+    training nor for testing.
 
     Examples
     --------
@@ -127,11 +127,11 @@ def evaluate(
 
 
 _GRAPH = "given"
-"""What the trials of an evaluation call their graph."""
+"""The name of the graph in the trials of an evaluation."""
 
 
 def _degrees(degree: str | Degree | DegreeFunction, sigma: float | Iterable[float]) -> list[Degree]:
-    """The degrees to evaluate: one for each σ, or only one where σ makes no difference."""
+    """The degrees to evaluate: one per σ, or a single one if it has no σ."""
     first = as_degree(degree)
     if first is degree or first.sigma is None:
         return [first]

@@ -17,7 +17,7 @@ __all__ = ["fold_labels", "folds_fill_parts", "inner_parts", "paper_folds"]
 def paper_folds(
     labels: NDArray[np.int64], n_folds: int = 10
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """(train, test) rows of each fold: the fold trains and the others test; codes of −1 are in neither.
+    """(train, test) rows of each fold: the fold is trained on and the others are tested; codes of −1 are in neither.
 
     >>> [(train.tolist(), test.tolist()) for train, test in paper_folds(np.array([0, 0, 1, 1]), 2)]
     [([0, 2], [1, 3]), ([1, 3], [0, 2])]
@@ -45,7 +45,7 @@ def fold_labels(labels: NDArray[np.int64], train_rows: NDArray[np.int64]) -> NDA
 
 
 def inner_parts(codes: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
-    """The part of each labelled sample of a fold: every class is split into consecutive parts of equal size.
+    """The number of the part that each labelled sample of a fold is in: every class is split into equal, consecutive parts.
 
     >>> inner_parts(np.array([0, 0, 0, 1, 1, 1]), 3).tolist()
     [0, 1, 2, 0, 1, 2]

@@ -14,12 +14,12 @@ __all__ = ["Forecast"]
 
 @dataclass
 class _Measured:
-    """What is known of the batches of one kind, or of one batch that is being trained."""
+    """The measured times of the batches of one kind, or of one batch that is being trained."""
 
     trials: float = 0.0
     seconds: float = 0.0
     setup: float | None = None
-    """Seconds until the first progress report, which fewer trials would have taken too."""
+    """Seconds until the first progress report; they do not depend on the number of trials."""
 
     def per_trial(self, n_trials: int) -> float | None:
         """Seconds per trial in a batch of ``n_trials``."""
@@ -28,10 +28,10 @@ class _Measured:
 
 @dataclass
 class Forecast:
-    """How far a run is and how long it will take.
+    """The progress of a run, and an estimate of its total time.
 
-    Every kind of trial has its own cost, learned as its first trials are trained; the cost of a kind not seen yet is
-    estimated by its ``weight`` relative to those that were.
+    Every kind of trial has its own cost, which is measured on its first trials; the cost of a kind that has not been trained
+    yet is estimated from its ``weight`` relative to the others.
     """
 
     counts: Counter[Kind]
@@ -43,7 +43,7 @@ class Forecast:
     _running: dict[Batch, _Measured] = field(default_factory=dict)
 
     def add(self, batch: Batch, trials: float, seconds: float) -> None:
-        """Note that ``trials`` more of a batch took one worker ``seconds``."""
+        """Record that ``trials`` more of a batch took one worker ``seconds``."""
         self.done += trials
         measured = self._running.setdefault(batch, _Measured())
         if measured.setup is None and trials < len(batch.trials):

@@ -1,4 +1,4 @@
-"""One batch of trials in, their rows out: the only place of the experiments where anything is trained.
+"""Train a batch of trials and return their rows: the only place in the experiments where anything is trained.
 
     trial → the labels of its fold → training → percent of the test samples that are correct
 
@@ -37,12 +37,12 @@ from grande_gnn.internal.device import resolve_device
 __all__ = ["Score", "SharedData", "Step", "measure", "one_line", "score"]
 
 Step = Callable[[float], object]
-"""Called now and then with the number of trials trained since the last call, fractions included."""
+"""Called from time to time with the number of trials trained since the last call, which may be a fraction."""
 
 
 @dataclass(frozen=True, eq=False)
 class SharedData:
-    """What the trials of one features file share; copied into a cluster's memory once per node."""
+    """The data that the trials of one features file share; on a cluster it is copied once per node."""
 
     X: NDArray[np.float32]
     codes: NDArray[np.int64]
@@ -52,7 +52,7 @@ class SharedData:
     images: str | Path | None = None
     """The folder of ``files``, for systems that work on images."""
     count_unreached: bool = False
-    """Whether the samples that no label reached are counted, too."""
+    """Whether to count the samples that no label reached."""
 
     @classmethod
     def of(
@@ -67,7 +67,7 @@ class SharedData:
         """Normalize the features and build the graphs, on ``device`` of this machine."""
         X = Normalizer.fit(loaded.X, plan.normalize).transform(loaded.X)
         neighbors = Neighbors(X, backend="exact", device=device)
-        # The longest lists first: shorter ones are their beginnings, so neighbors are searched once for all graphs.
+        # The longest lists come first: shorter lists are their beginnings, so neighbors are searched once for all graphs.
         names = sorted(graphs, key=lambda name: -list_length(name, plan.n_neighbors))
         built = {name: build_graph(name, neighbors, plan.n_neighbors) for name in names}
         return cls(X, loaded.codes, loaded.fingerprint, built, loaded.files, images, count_unreached)
@@ -79,7 +79,7 @@ class SharedData:
 
 
 class Score(NamedTuple):
-    """What a training gives to its row."""
+    """The values of a row that are measured by a training."""
 
     accuracy: float
     n_test: int
@@ -88,13 +88,13 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Split:
-    """The labels a trial may see and the samples it is measured on."""
+    """The labels that a trial may use, and the samples that it is measured on."""
 
     labels: NDArray[np.int64]
     test: NDArray[np.int64]
 
     def check(self) -> None:
-        """Raise unless there is something to learn from and something to be measured on."""
+        """Raise an error unless there are samples to train on and samples to test on."""
         n_train, n_test = int((self.labels >= 0).sum()), len(self.test)
         if not n_train or not n_test:
             raise InvalidInputError(
@@ -104,7 +104,7 @@ class _Split:
 
 
 def measure(data: SharedData, batch: Batch, device: str = "auto", step: Step | None = None) -> list[Row]:
-    """Train and measure a batch. An error becomes the row of its own trial, so that all others can go on."""
+    """Train and measure a batch. An error becomes the row of the trial that raised it, and the others continue."""
     start = time.perf_counter()
     results = _score_or_error(data, batch.trials, device, step and _at_most(len(batch.trials), step))
     seconds = (time.perf_counter() - start) / len(batch.trials)
@@ -125,7 +125,7 @@ def score(
         split.check()
     answers: dict[Trial, Transduction] = {}
     with warnings.catch_warnings():
-        # Shared memory is read-only; torch warns that one could write to it, and nothing does.
+        # Shared memory is read-only; torch warns about that, but nothing writes to it.
         warnings.filterwarnings("ignore", message=".*not writable")
         for together in dict.fromkeys(trial.trained_with for trial in trials):
             members = {t: split.labels for t, split in splits.items() if t.trained_with == together}
@@ -137,12 +137,12 @@ def score(
 def _score_or_error(
     data: SharedData, trials: Sequence[Trial], device: str, step: Step | None
 ) -> list[Score | str]:
-    """What each trial gave; a batch that fails is halved until those that fail are alone."""
+    """The score or the error of each trial; a batch that fails is halved until the trials that fail are isolated."""
     try:
         return list(score(data, trials, device, step))
     except Exception as error:
         message = one_line(error)
-    # Outside of the handler: the error would keep the tensors of the failed batch alive during the next ones.
+    # Outside of the handler, because the error would keep the tensors of the failed batch alive during the next ones.
     if len(trials) == 1:
         return [message]
     half = len(trials) // 2
@@ -157,7 +157,7 @@ def one_line(error: Exception) -> str:
 
 
 def _at_most(n_trials: int, step: Step) -> Step:
-    """Pass on no more than ``n_trials``: what is trained again after an error does not count again."""
+    """Report at most ``n_trials`` in total: trials that are trained again after an error are not counted again."""
     left = float(n_trials)
 
     def count(trials: float) -> None:
@@ -231,7 +231,7 @@ def _transduce(
 
 @cache
 def _environment(device: str) -> str:
-    """Versions and device, in words."""
+    """Versions and device, as text."""
     where = resolve_device(device)
     name = torch.cuda.get_device_name(where) if where.type == "cuda" else f"cpu {platform.machine()}"
     return (

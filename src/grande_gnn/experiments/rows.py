@@ -1,8 +1,8 @@
 """Results as rows: one per finished trial, in memory or as one JSON object per line of a file.
 
-Rows describe themselves: the trial, a fingerprint of the features and labels it was trained on, where it
-ran. A rerun skips the trials that the file has. Rows are appended so that a kill loses none: a line that was cut
-short is dropped when the file is next opened. Rows of other features are never mixed with new ones.
+A row describes itself: it holds the trial, a fingerprint of the features and labels that it was trained on, and the
+environment that it ran in. A rerun skips the trials that are in the file. A killed process loses no finished row: only a
+line that was cut short is dropped when the file is next opened. Rows of other features are never mixed with new ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Row", "RowStore", "Rows"]
 logger = logging.getLogger(__name__)
 
 _LEFT_OUT: dict[str, Any] = {"degree": None, "options": {}, "unreached": None}
-"""Fields that version 0.1 did not have, and the values with which they are left out of the file."""
+"""Fields that version 0.1 did not have, and the values at which they are left out of the file."""
 
 _NAME = text(max_length=4096, surrogates=True)
 _COUNT, _POSITIVE = integer(0, 2**63), integer(1, 2**63)
@@ -45,17 +45,17 @@ _ROW = record(
     },
     optional=("degree", "options", "unreached", "n_test", "accuracy", "error"),
 )  # fmt: skip
-"""What a line may hold."""
+"""The fields that a line may have."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A trial's result: its accuracy, or the error that stopped it."""
+    """The result of a trial: its accuracy, or the error that stopped it."""
 
     trial: Trial
     fingerprint: str
     environment: str
-    """Versions and device it ran with."""
+    """The versions and the device that it ran with."""
     seconds: float
     """Its share of the time of the batch it was trained in."""
     n_test: int | None = None
@@ -63,7 +63,7 @@ class Row:
     """Correct test samples in percent."""
     error: str | None = None
     unreached: int | None = None
-    """Samples that no label reached; None where they were not counted, as in the tables."""
+    """The number of samples that no label reached; None if they were not counted, as in the tables."""
 
     def to_json(self) -> str:
         """One line, without the newline."""
@@ -75,12 +75,12 @@ class Row:
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Row:
-        """The row of one line; raises :class:`InvalidInputError` where it is none."""
+        """The row in a line; raises :class:`InvalidInputError` if the line is not a row."""
         content = parse_json(line, allow_nan=True)
         measured = isinstance(content, dict) and content.get("accuracy")
         is_nan = isinstance(measured, float) and math.isnan(
             measured
-        )  # version 0.1 wrote this where nothing was measured
+        )  # version 0.1 wrote this if nothing was measured
         _ROW(content | {"accuracy": None} if is_nan else content, "row")
         if (content.get("accuracy") is None) == (content.get("error") is None):
             raise InvalidInputError("a row must have either an accuracy or an error; got both or neither")
@@ -118,7 +118,7 @@ class Rows:
                 )
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Add rows; known ones are left out."""
+        """Add rows, except those that are already there."""
         for row in self._new(rows):
             self._remember(row)
 
@@ -180,9 +180,9 @@ class RowStore(Rows):
                 ) from None
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Add rows in one write, at the end and on disk before this returns; known ones are left out."""
+        """Append rows, except known ones, in a single write that is on disk before this returns."""
         new = self._new(rows)
-        # A file name that is not Unicode has half characters, which JSON spells as \\udc80 and the like.
+        # A file name that is not valid Unicode contains surrogates, which JSON writes as \\udc80 and the like.
         data = "".join(row.to_json() + "\n" for row in new).encode(errors="backslashreplace")
         size = os.fstat(self._descriptor).st_size
         try:
@@ -197,7 +197,7 @@ class RowStore(Rows):
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    """Hold the file for one writer until it is closed or the process ends; Windows has no such lock."""
+    """Lock the file for one writer until it is closed or the process ends; Windows has no such lock."""
     try:
         import fcntl
     except ImportError:

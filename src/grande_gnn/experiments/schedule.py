@@ -21,14 +21,14 @@ __all__ = ["batch_size", "run"]
 def batch_size(trial: Trial, *, cuda: bool) -> int:
     """How many trials of this kind to train together.
 
-    On a GPU the engine is fastest with many. On a CPU eleven (all degrees of a fold) give most of the
-    gain and a kill loses little. Trials of other systems run one by one.
+    On a GPU, the engine is fastest with many. On a CPU, eleven (all degrees of a fold) give most of the gain, and little is
+    lost if the process is killed. Trials of other systems run one by one.
     """
     return (1100 if cuda else 11) if trial.uses_engine else 1
 
 
 def _weight(trial: Trial, data: SharedData) -> float:
-    """The relative cost of a trial: the size of its largest matrix product, which dominates."""
+    """The relative cost of a trial: the size of its largest matrix product, which takes most of the time."""
     return float(data.X.size) * (trial.hidden or data.n_classes)
 
 
@@ -44,7 +44,7 @@ def run(
     size: Callable[[Trial], int] | None = None,
     watch: Callable[[Forecast], object] = lambda forecast: None,
 ) -> None:
-    """Train what the store does not have yet; a batch's rows are stored before those of the next.
+    """Train the trials that the store does not have yet; the rows of each batch are stored as soon as it is finished.
 
     ``images`` is the folder of the images, for systems that need them; ``count_unreached`` also counts the samples
     that no label reached; ``size`` replaces :func:`batch_size`.

@@ -2,8 +2,8 @@
 
 A file (``.npz``) holds sparse features as CSR (``data``, ``indices``, ``indptr``, ``shape``), ``labels`` (−1: none),
 ``edges`` (m × 2, undirected, each once) and ``split``: 0 train, 1 validation, 2 test, −1 unused. A model is trained with
-many seeds on the training nodes; accuracies are means over seeds, and two degrees are compared seed by seed. σ is the one
-with the best mean accuracy on the validation nodes, which also decide when to stop where the published training does.
+many seeds on the training nodes; accuracies are means over seeds, and two degrees are compared seed by seed. The σ with the
+best mean accuracy on the validation nodes is used. If the published training stops early, validation nodes decide that, too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Published:
     accuracy: Mapping[str, float]
     source: str
     by_graph: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What differs on a graph of this name."""
+    """Settings that differ on single graphs, by the name of the graph."""
 
     def on(self, graph: str) -> dict[str, Any]:
         """The settings on a graph."""
@@ -66,8 +66,8 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
         "sgc": Published(
             {"lr": 0.2, "weight_decay": 1.3e-5, "epochs": 100, "n_hops": 2}, None,
             {"cora": 81.0, "citeseer": 71.9}, "Wu et al., ICML 2019",
-            # The authors tune the weight decay on the validation nodes: these two are the best there of seven values. They
-            # train CiteSeer for 150 epochs (README of github.com/Tiiiger/SGC).
+            # The authors tune the weight decay on the validation nodes: of seven values, these two are the best there.
+            # They train CiteSeer for 150 epochs (README of github.com/Tiiiger/SGC).
             {"citeseer": {"weight_decay": 2.4e-5, "epochs": 150}},
         ),
         "appnp": Published(
@@ -82,7 +82,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""By the name of the model. Models that are not here use GCN's settings with 64 hidden units and their best epoch."""
+"""Settings by the name of the model. Other models use GCN's settings with 64 hidden units, and their best epoch."""
 
 OTHERWISE = Published({**PUBLISHED["gcn"].settings, "best_epoch": True}, 64, {}, "")
 
@@ -196,7 +196,7 @@ def evaluate_split(
     progress: Callable[[int], object] | None = None,
     **settings: Any,
 ) -> SplitScores:
-    """Train on the training nodes with many seeds; of several σ, the one that is best on the validation nodes counts.
+    """Train on the training nodes with many seeds; the result is that of the σ with the best validation accuracy.
 
     ``settings`` are ``hidden`` and fields of :class:`~grande_gnn.engine.Settings` that replace the published ones.
     """

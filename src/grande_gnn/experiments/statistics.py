@@ -54,13 +54,13 @@ def interval_over_folds(accuracies: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def paired_interval(ours: ArrayLike, theirs: ArrayLike, level: float = 0.95) -> Interval:
-    """Interval of the difference ours − theirs, folds paired: both are (repetitions × folds)."""
+    """Interval of the difference ours − theirs over paired folds; both arrays are (repetitions × folds)."""
     difference = np.atleast_2d(np.asarray(ours, dtype=np.float64)) - np.atleast_2d(np.asarray(theirs))
     return interval_over_folds(difference, level)
 
 
 def verdict(change: Interval) -> str:
-    """What a change's interval tells about its sign."""
+    """Whether the interval of a change shows a gain, a loss, or neither, in words."""
     if change.low > 0:
         return "gains"
     return "loses" if change.high < 0 else "shows no clear change"
@@ -106,9 +106,9 @@ def collect(finished: Mapping[Trial, Row], trials: Iterable[Trial]) -> Scores | 
 
 
 def nested_sigmas(finished: Mapping[Trial, Row], inner: Iterable[Trial]) -> dict[int, float] | None:
-    """The σ of each fold with the most correct answers on its held-out labelled samples; None if trials are missing.
+    """For each fold, the σ with the most correct predictions on held-out labelled samples; None if trials are missing.
 
-    A tie goes to the σ nearest the paper's default: with few labels ties are common.
+    Ties, which are common with few labels, go to the σ that is closest to the paper's default.
     """
     correct: dict[int, dict[float, float]] = {}
     for trial in inner:

@@ -1,8 +1,8 @@
-"""What to measure: a plan unfolds into trials, and trials are packed into batches.
+"""What is measured: a plan is expanded into trials, and trials are packed into batches.
 
-A *trial* is one training measured on its test samples: one row of the result file. Trials that share features
-and model are trained together in a *batch*. The result of a training does not depend on the others in its batch,
-so how trials are packed changes the speed and never the rows.
+A *trial* is one training that is measured on its test samples: one row of the result file. Trials that share features and
+model are trained together in a *batch*. The result of a training does not depend on the others in its batch, so packing
+changes the speed but never the rows.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ DEFAULT_SIGMA = 0.2
 """The paper's default."""
 
 CENTRALITY = "centrality"
-"""The system that is degree centrality on the plan's own graph."""
+"""The name of the system with degree centrality on the plan's own graph."""
 
 GRANDE = "grande"
-"""The system that is the GRaNDe degree on the plan's own graph; the others are in ``grande_gnn.baselines``."""
+"""The name of the system with the GRaNDe degree on the plan's own graph; other systems are in ``grande_gnn.baselines``."""
 
 DataName = tuple[str, str]
-"""(dataset, features): which features file."""
+"""(dataset, features): the name of a features file."""
 
 Kind = tuple[str, str, str, str]
 """(dataset, features, graph, model and width) for trainings of the engine, (dataset, features, system, "") for others."""
 
 
 def paper_degree(sigma: float | None) -> Degree:
-    """The degree that the σ of a trial stands for: GRaNDe, or degree centrality where there is none."""
+    """The degree that the σ of a trial stands for: GRaNDe, or degree centrality if σ is None."""
     return as_degree(CENTRALITY) if sigma is None else as_degree(GRANDE, sigma)
 
 
@@ -62,8 +62,8 @@ def paper_degree(sigma: float | None) -> Degree:
 class Trial:
     """One training to be measured; equal trials are the same experiment and are run once.
 
-    With ``inner`` the fold's labelled samples are split again into ``inner_folds`` parts: all but part ``inner``
-    train, and that part alone is the test. This is how σ is chosen without looking at the test samples.
+    With ``inner``, the fold's labelled samples are split again into ``inner_folds`` parts: part ``inner`` is tested, and the
+    others are trained on. In this way, σ is chosen without using the test samples.
     """
 
     dataset: str
@@ -75,9 +75,9 @@ class Trial:
     seed: int
     normalize: str = "none"
     model: Any = None
-    """A name, so that the trial can be written to a file; a trial in memory may have a model or an ``nn.Module``."""
+    """A name, if the trial is to be written to a file; a trial in memory may have a model object or an ``nn.Module``."""
     sigma: float | None = None
-    """Of the GRaNDe degree; None means degree centrality, unless ``degree`` is given."""
+    """σ of the GRaNDe degree; None means degree centrality, unless ``degree`` is given."""
     hidden: int | None = None
     graph: str | None = None
     n_neighbors: int | None = None
@@ -86,13 +86,13 @@ class Trial:
     inner_folds: int | None = None
     inner: int | None = None
     degree: str | Degree | None = None
-    """Another degree than the two that σ tells apart: its registered name, or in memory the degree itself."""
+    """A degree other than the two that σ selects: its registered name or, in memory, the degree itself."""
     options: tuple[tuple[str, Any], ...] = ()
-    """Further parameters of the system or the training that are not its defaults, sorted by name."""
+    """Other parameters of the system or the training that differ from their defaults, sorted by name."""
 
     @property
     def uses_engine(self) -> bool:
-        """Whether it is a graph, a degree and a network, of which the engine trains many at once."""
+        """Whether the system is a graph network, which the engine trains; it trains many at once."""
         return self.model is not None
 
     @property
@@ -102,13 +102,13 @@ class Trial:
 
     @property
     def kind(self) -> Kind:
-        """What the cost of a trial depends on: trials of one kind can be trained together."""
+        """Everything that the cost of a trial depends on; trials of one kind can be trained together."""
         network = f"{as_model(self.model).name} {self.hidden}" if self.uses_engine else ""
         return *self.data, self.graph or self.system, network
 
     @property
     def trained_with(self) -> Hashable:
-        """Equal for trials that one call can train: all but their labels, degree and, in the engine, repetition."""
+        """Equal for trials that one call can train: everything but labels, degree and, in the engine, the repetition."""
         if self.uses_engine:
             return self.graph, self.model, self.hidden, self.lr, self.epochs, self.seed, self.options
         return self.system, self.seed, self.repetition, self.options
@@ -140,7 +140,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the tables, figures and comparisons have in common. The defaults are the paper's settings."""
+    """The settings that tables, figures and comparisons share. The defaults are those of the paper."""
 
     data: tuple[FeatureSet, ...]
     models: tuple[str, ...] = tuple(name for name, model in MODELS.items() if model.is_diffusion)
@@ -156,11 +156,11 @@ class Plan:
     """Parts of the labelled samples for choosing σ by nested cross-validation; 0 leaves it out. Three parts keep two
     thirds of the few labels for training and cost 3 · |σ| trainings per fold, in one repetition."""
     cannot_split: frozenset[DataName] = frozenset()
-    """Features whose folds have too few labels for ``inner_folds`` parts: they have no nested-CV σ."""
+    """Features files whose folds have too few labels for ``inner_folds`` parts; they get no nested-CV σ."""
     seed: int = 0
     epochs: int = 200
     lr: float | None = None
-    """None: the paper's for each dataset."""
+    """Learning rate; None: the paper's for each dataset."""
     systems: tuple[str, ...] = ()
     """Names from ``grande_gnn.baselines``; empty: all that table 2 or 3 of the paper has and that exist."""
 
@@ -200,7 +200,7 @@ class Plan:
     ) -> Iterator[Trial]:
         """The trials of one model on one features file; a σ of None means degree centrality.
 
-        ``system``, ``graph`` and ``degree`` name what is not one of the two degrees on the plan's own graph.
+        ``system``, ``graph`` and ``degree`` are given for other systems than the two degrees on the plan's own graph.
         """
         # A model without a hidden layer has no width, so it is not trained once for each.
         hiddens = dict.fromkeys(as_model(model).width(width) for width in widths or self.widths)
@@ -227,14 +227,14 @@ class Plan:
             )
 
     def inner_trials(self, outer: Iterable[Trial]) -> Iterator[Trial]:
-        """For each GRaNDe trial of the first repetition, its trainings inside the labelled fold."""
+        """For each GRaNDe trial of the first repetition, the trials of its nested cross-validation."""
         for trial in outer:
             if trial.repetition == 0 and trial.sigma is not None and trial.data not in self.cannot_split:
                 for inner in range(self.inner_folds):
                     yield replace(trial, inner_folds=self.inner_folds, inner=inner)
 
     def chosen_systems(self, names: Sequence[str] | None = None) -> list[str]:
-        """Those of ``names`` (default: all that run from features) that the plan asks for: all, unless it names some."""
+        """Those of ``names`` (default: all systems that run on features) that are in the plan."""
         if names is None:
             names = [name for name, entry in SYSTEMS.items() if not entry.needs_images]
         wanted = [find_system(name).name for name in self.systems]
@@ -249,7 +249,7 @@ class Plan:
         width: int = 256,
         options: tuple[tuple[str, Any], ...] = (),
     ) -> Iterator[Trial]:
-        """The trials of a system; if it is a graph, a degree and a network, the engine trains them.
+        """The trials of a system; those of a graph network are trained by the engine.
 
         ``options`` are the parameters of a system that is not trained by the engine.
         """
@@ -261,7 +261,7 @@ class Plan:
                 source, model, [degree.sigma], [width], system=name, graph=entry.graph, degree=other
             )
             return
-        # A system that draws no random numbers gives the same answer every time and runs once per fold.
+        # A system that draws no random numbers gives the same result every time and runs once per fold.
         for repetition in range(self.repeats if entry.is_random else 1):
             for fold in range(self.folds):
                 yield Trial(
@@ -278,9 +278,9 @@ class Plan:
 
 
 def pack(trials: Iterable[Trial], size: Callable[[Trial], int], weight: Mapping[Kind, float]) -> list[Batch]:
-    """Pack trials of one kind into batches of at most ``size(trial)``; the kinds take turns, the light first.
+    """Pack trials of one kind into batches of at most ``size(trial)``; the kinds take turns, the cheapest first.
 
-    Once a run has seen each kind, it can forecast how long the whole will take.
+    As soon as each kind has been trained once, the total time of the run can be forecast.
     """
     kinds: dict[Kind, list[Trial]] = {}
     for trial in trials:

@@ -35,12 +35,12 @@ class _Row:
 
 
 def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[str], list[Problem]]:
-    """The label of each of ``files`` (paths relative to ``root``), ``""`` where the CSV gives none.
+    """The label of each of ``files`` (paths relative to ``root``); ``""`` if the CSV has no label for it.
 
-    A path is absolute, or relative to the CSV's folder or to ``root``. A bare name, with or without
-    suffix, is enough where only one file has it. Columns are found by their names, whatever the case
-    and punctuation (``File Name``, ``class_label``); a CSV with two columns and no known names is read
-    as file, label. A file with two different labels is left unlabelled.
+    A path is absolute, or relative to the CSV's folder or to ``root``. A bare name, with or without suffix, is enough if
+    only one file has it. Columns are found by their names, ignoring case and punctuation (``File Name``,
+    ``class_label``); a CSV with two columns and no known names is read as file, label. A file with two different labels
+    is left unlabelled.
     """
     finder = _FileFinder(path.parent, root, files)
     given: dict[int, list[_Row]] = {}
@@ -109,7 +109,7 @@ class _FileFinder:
 
 
 def _relative(path: Path, root: Path) -> str:
-    """``path`` relative to ``root``; ``""``, which is no file's path, if there is no such path."""
+    """``path`` relative to ``root``; ``""`` if it is outside."""
     try:
         return os.path.relpath(path, root).replace(os.sep, "/")
     except ValueError:  # Windows: another drive
@@ -127,7 +127,7 @@ def _unique(names: Iterable[str]) -> dict[str, int]:
 
 
 def _normal(name: str) -> str:
-    """The same string for names that macOS and other systems compose differently."""
+    """The name in Unicode normal form C: macOS and other systems spell accented letters differently."""
     return unicodedata.normalize("NFC", name)
 
 

@@ -1,7 +1,7 @@
-"""Worker processes that take numbered tasks; one that dies is replaced, and the file it was reading is reported.
+"""Worker processes for numbered tasks; a worker that dies is replaced, and the file that it was reading is reported.
 
-Each worker has a pipe and at most ``prefetch`` tasks that it works on or whose results nobody took yet. Before it opens a
-file, it notes the file's position in shared memory, so that this process knows what a dead worker was doing.
+Each worker has a pipe and at most ``prefetch`` tasks that are in progress or whose results have not been read yet. Before it
+opens a file, it notes the file's position in shared memory, so that this process knows which file a dead worker was reading.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from grande_gnn.images.time_limit import TOO_SLOW
 __all__ = ["NumberedTasks", "run_pool"]
 
 _MOST_DEATHS = 10
-"""After this many deaths for other reasons than time, memory is short, and no single file is to blame."""
+"""After this many deaths for other reasons than the time limit, the cause is a lack of memory and no single file."""
 _TRIES = 2
-"""A file is reported after this many workers died of it: the system may have ended the first for another's memory."""
+"""A file is reported after this many workers died while reading it: one death may be due to another process's memory use."""
 
 
 class NumberedTasks(Protocol):
@@ -40,12 +40,12 @@ class NumberedTasks(Protocol):
     def enter_worker(self, worker: int, positions: Any, n_before: int) -> None:
         """Called once in each worker process.
 
-        ``positions[worker]`` is to be set to 1 + the position of the file that is read, and to 0 in between. ``n_before``
-        results were taken from workers that had this number before.
+        The worker sets ``positions[worker]`` to 1 + the position of the file that it reads, and to 0 between files.
+        ``n_before`` results have been read from earlier workers with the same number.
         """
 
     def run(self, number: int, skipped: dict[int, str]) -> Any:
-        """The result of a task; files at the positions in ``skipped`` are not opened and get that reason."""
+        """The result of a task; a file whose position is in ``skipped`` is not opened, and the reason there is reported."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class _Worker:
 def run_pool(
     tasks: NumberedTasks, n_workers: int, prefetch: int, *, low_priority: bool = False
 ) -> Iterator[Any]:
-    """The results of all tasks, in the order in which they are finished."""
+    """Yield the results of all tasks, in the order in which they finish."""
     pool = _Pool(tasks, n_workers, prefetch, low_priority)
     try:
         yield from pool.results()
@@ -104,7 +104,7 @@ class _Pool:
         arguments = (self.tasks, number, self.positions, self.taken[number], theirs, self.low_priority)
         process = self.context.Process(target=_work, args=arguments, daemon=True)  # type: ignore[attr-defined]
         process.start()
-        theirs.close()  # so that the end of the worker is the end of the pipe
+        theirs.close()  # so that the pipe is closed when the worker ends
         self.workers[ours] = worker = _Worker(number, process, ours)
         self._feed(worker)
 
@@ -113,11 +113,11 @@ class _Pool:
             worker.tasks.append(self.todo.popleft())
             try:
                 worker.pipe.send((worker.tasks[-1], self.skipped))
-            except OSError:  # it is dead, which is noticed when its results are awaited
+            except OSError:  # it is dead, which results() will notice
                 return
 
     def _replace(self, worker: _Worker) -> None:
-        """Start another worker in the place of a dead one and give its tasks back."""
+        """Start another worker in place of a dead one, and give it the unfinished tasks."""
         worker.process.join()
         worker.pipe.close()
         del self.workers[worker.pipe]
@@ -161,7 +161,7 @@ def _work(
 
 
 def _settle_in(low_priority: bool) -> None:
-    """One thread, no reaction to Ctrl-C, and on Linux an end together with the main process, even if that is killed."""
+    """Use one thread, ignore Ctrl-C and, on Linux, end together with the main process, even if that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""Preprocessing: resize, crop the center and normalize, as in the training of the weights."""
+"""Preprocessing: resize, crop the center and normalize, as when the weights were trained."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Preprocess:
     squash: bool = False
 
     def crop(self, image: Image.Image) -> NDArray[np.uint8]:
-        """The pixels of an RGB image that the network gets, of shape (size, size, 3).
+        """The pixels of an RGB image that the network gets as input, of shape (size, size, 3).
 
-        Only the part that is kept is resized, which gives the same pixels as resizing all and cropping.
+        Only the cropped part is resized, which gives the same pixels as resizing the image and cropping it afterwards.
         """
         method = Image.Resampling[self.interpolation.upper()]
         box = center_box(image.size, self.size / self.resize, self.squash)

@@ -1,4 +1,4 @@
-"""Files that cannot be used, each with its reason: they are listed and never fatal."""
+"""Files that cannot be used, each with a reason: they are listed, and do not stop the run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Read any image safely: upright, RGB, first frame; a file that cannot be read is an error with its reason.
+"""Read any image safely, as RGB: the first frame, rotated upright; for a file that cannot be read, an error gives the
+reason.
 
-JPEG files are decoded at a half, a quarter or an eighth of their size if the result is still
-at least twice as large as needed: the decoder then leaves out frequencies that the final
-resize would remove anyway.
+JPEG files are decoded at a half, a quarter or an eighth of their size if the result is still at least twice as large as
+needed: the decoder then skips frequencies that resizing would remove anyway.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _HEIF_BRANDS = frozenset(
 )
 
 _PROGRAMS = frozenset({"EPS"})
-"""Formats that Pillow shows by running another program on them."""
+"""Formats for which Pillow would run an external program."""
 
 _ORIENTATION = 0x0112
-"""The EXIF tag that tells how the camera was held; 1 is upright."""
+"""The EXIF tag of the camera's orientation; 1 is upright."""
 
 
 def read_image(path: str | Path, short_side: int | None = None) -> Image.Image:
@@ -64,15 +64,15 @@ def read_image(path: str | Path, short_side: int | None = None) -> Image.Image:
 
 
 def read_thumbnail(path: str | Path, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
-    """The thumbnail of the image in ``path``, in any size; raises FileFormatError with the reason."""
+    """The thumbnail of the image in ``path``, of any size; raises FileFormatError, with the reason, if it cannot be read."""
     return thumbnail_jpeg(read_image(path, size), size, quality)
 
 
 def thumbnail_jpeg(image: Image.Image, size: int = THUMBNAIL_SIZE, quality: int = 75) -> bytes:
     """The center square of an RGB image as a JPEG file of ``size`` × ``size`` pixels."""
     out = io.BytesIO()
-    # The mean of 3 × 3 pixels taken at equal distances: it takes a third of the time of a proper resize, which would
-    # add a sixth to the decoding, and is good enough for so small a picture.
+    # Each pixel is the mean of 3 × 3 evenly spaced pixels. A proper resize takes three times as long, which would add a
+    # sixth to the decoding time, and this is good enough for so small a picture.
     picked = image.resize((3 * size, 3 * size), Image.Resampling.NEAREST, center_box(image.size))
     picked.reduce(3).save(out, "JPEG", quality=quality)
     return out.getvalue()

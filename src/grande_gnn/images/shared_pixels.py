@@ -1,6 +1,6 @@
 """Buffers for decoded batches in memory that this process and its workers share.
 
-Each worker fills its buffers in turn, so nothing is allocated, sent or copied between a worker and the GPU.
+Each worker fills its buffers in turn, so that nothing has to be allocated, sent or copied before the transfer to the GPU.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def allocate_pixels(n_workers: int, n_buffers: int, shape: tuple[int, ...]) -> S
 class SharedPixels:
     """``n_buffers`` buffers for each of ``n_workers``, each an array of bytes of the given shape.
 
-    A worker with at most p batches in progress or unread, as the pool ensures, needs p + 2 buffers: the network
-    may still use two more, the batch it was given last and the one before.
+    A worker has at most p batches in progress or unread, which the pool ensures, and needs p + 2 buffers, because the
+    network may still be using the last two batches.
     """
 
     def __init__(self, n_workers: int, n_buffers: int, shape: tuple[int, ...]) -> None:
@@ -45,11 +45,13 @@ class SharedPixels:
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """Inside the block copies to the GPU are asynchronous, unless the driver refuses to pin the memory."""
+        """Inside the block, copies to the GPU are asynchronous, unless the driver refuses to pin the memory."""
         runtime = torch.cuda.cudart()
         refused = int(runtime.cudaHostRegister(self.pixels.data_ptr(), self.pixels.numel(), 0))
         if refused:
-            with suppress(RuntimeError):  # the refusal left an error behind, which the next kernel reports
+            with suppress(
+                RuntimeError
+            ):  # the refusal left a pending error, which the next kernel would report
                 torch.zeros(1, device="cuda")
         try:
             yield

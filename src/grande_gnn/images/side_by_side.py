@@ -1,7 +1,7 @@
 """Features of several networks side by side: each network's rows are scaled to length 1, so that none outweighs another.
 
-``lite0+lite2`` names two extractors. Each keeps its features in a store of its own, so nothing is extracted again when one
-of them is used alone.
+``lite0+lite2`` names two extractors. Each has its own feature store, so nothing is extracted again if one of them is used
+alone later.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from grande_gnn.images.networks import Extractor, load_extractor
 __all__ = ["SideBySide", "extract_parts", "join_extractions", "load_parts", "unit_rows"]
 
 PLUS = "+"
-"""Between the names of extractors whose features are put side by side."""
+"""Joins the names of extractors whose features are put side by side."""
 
 
 @dataclass(frozen=True)
 class SideBySide(Extraction):
-    """The features of several extractions of the same images; thumbnails and problems are those of the first."""
+    """The features of several extractions of the same images; thumbnails and problems are taken from the first."""
 
     others: tuple[Extraction, ...] = ()
 
@@ -53,7 +53,7 @@ def unit_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def load_parts(name: str, weights: str | Path | None = None) -> list[Extractor]:
-    """The extractors that ``name`` joins with ``+``; one of them if it has no ``+``."""
+    """The extractors whose names are joined by ``+`` in ``name``; a list of one if there is no ``+``."""
     names = name.split(PLUS)
     if len(names) > 1 and weights is not None:
         raise InvalidInputError(
@@ -65,13 +65,13 @@ def load_parts(name: str, weights: str | Path | None = None) -> list[Extractor]:
 
 
 def extract_parts(images: ImageSet, parts: Sequence[Extractor], **options: Any) -> Extraction:
-    """:func:`~grande_gnn.images.extract_features` with each extractor, side by side if there are several."""
+    """Call :func:`~grande_gnn.images.extract_features` with each extractor, and put the features side by side."""
     found = [extract_features(images, part, **options) for part in parts]
     return join_extractions(found)
 
 
 def join_extractions(extractions: Sequence[Extraction]) -> Extraction:
-    """Several extractions of the same images as one."""
+    """Combine several extractions of the same images into one."""
     first, *others = extractions
     if not others:
         return first

@@ -1,4 +1,4 @@
-"""A linear head fitted to soft labels on frozen features: where an adaptation starts.
+"""A linear head fitted to soft labels on frozen features: the starting point of an adaptation.
 
 Minimizes  mean over images of CE(p, softmax(z W + b)) + λ/2 ‖W‖²  with z = (x − mean)/scale, one scale for all features,
 and returns W and b for the features x themselves.
@@ -13,10 +13,10 @@ from torch.nn.functional import log_softmax
 __all__ = ["fit_head"]
 
 PENALTY = 1e-3
-"""λ: small, because soft labels of all images are many targets for few classes."""
+"""λ. It is small, because the soft labels of all images are many targets for few classes."""
 
 STEPS = 60
-"""Of L-BFGS; the loss no longer changes visibly after them."""
+"""Iterations of L-BFGS; more of them hardly change the loss."""
 
 
 def fit_head(features: Tensor, probabilities: Tensor) -> tuple[Tensor, Tensor]:

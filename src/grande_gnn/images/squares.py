@@ -24,9 +24,9 @@ __all__ = ["read_squares", "square", "square_features"]
 def read_squares(
     paths: Sequence[Path], preprocess: Preprocess, progress: Callable[[int, int], object] | None = None
 ) -> Tensor:
-    """The whole squares of which ``preprocess`` keeps the center, as uint8 (n, 3, side, side).
+    """The squares whose centers ``preprocess`` crops, as uint8 (n, 3, side, side).
 
-    The files must be readable: they are those that have features.
+    The files must be readable; files whose features were extracted are.
     """
     side = max(preprocess.resize, preprocess.size)
     squares = torch.empty(len(paths), 3, side, side, dtype=torch.uint8)
@@ -42,7 +42,7 @@ def read_squares(
 
 
 def square(image: Image.Image, preprocess: Preprocess) -> Tensor:
-    """The whole square of an RGB image of which ``preprocess`` keeps the center, as uint8 (3, side, side)."""
+    """The square of an RGB image whose center ``preprocess`` crops, as uint8 (3, side, side)."""
     side = max(preprocess.resize, preprocess.size)
     pixels = replace(preprocess, size=side, resize=side).crop(image)
     return torch.from_numpy(pixels.copy()).permute(2, 0, 1)
@@ -51,7 +51,7 @@ def square(image: Image.Image, preprocess: Preprocess) -> Tensor:
 def square_features(
     extractor: Extractor, squares: Tensor, device: torch.device, batch: int = 64
 ) -> NDArray[np.float32]:
-    """The features of squares that :func:`read_squares` made, without reading the files again."""
+    """The features of squares from :func:`read_squares`, without reading the files again."""
     on_device, parts = extractor.to(device), []
     for chunk in squares.split(batch):
         pixels = center_view(chunk, extractor.preprocess.size).permute(0, 2, 3, 1).to(device)

@@ -3,8 +3,8 @@
 There is one SQLite file per extractor. A row holds the digest of an image file's bytes, its thumbnail and its
 features, each with a checksum: a row that does not match is not used, and its image is extracted again. Rows are written
 in transactions, so a process killed at any moment leaves the rows of all finished transactions and nothing else. A second
-table remembers the digest of each path together with the file's size and times, so that unchanged files are not even
-opened again. Rows of version 0.1 have no checksums; they get them, as they are, when the store is first opened.
+table holds the digest of each path with the file's size and times, so that unchanged files are not even opened again. Rows
+of version 0.1 have no checksums; these are added, without a check, when the store is first opened.
 
 The store is in the folder ``GRANDE_CACHE`` if that variable is set, otherwise in the user's cache
 folder (``~/.cache/grande-gnn`` on Linux). Deleting it costs only the time to extract again.
@@ -35,22 +35,22 @@ logger = logging.getLogger(__name__)
 _CHUNK = 500
 """Keys per query; SQLite allows at least 999."""
 _KEPT_BYTES = 128 << 20
-"""How much of the verified features is kept until they are asked for, instead of being read twice: 26,000 images with
-1,280 features."""
+"""Verified features are kept in memory up to this size, so that they are not read twice: enough for 26,000 images with 1,280
+features."""
 SETTLED_NS = 2_000_000_000
-"""A file changed less than two seconds ago may change again without a new time stamp."""
+"""A file that changed less than two seconds ago may change again without a new time stamp."""
 
 
 def default_store_folder() -> Path:
     """``GRANDE_CACHE`` if it is set, otherwise this package's folder among the user's caches."""
     if folder := os.environ.get("GRANDE_CACHE"):
         return Path(folder)
-    # Without platformdirs' opinion that the folder ends in "Cache" on Windows: version 0.1 had none.
+    # opinion=False: on Windows platformdirs would append "Cache", which version 0.1 did not.
     return user_cache_path("grande-gnn", appauthor=False, opinion=False)
 
 
 class FileState(NamedTuple):
-    """By these values a file is recognized as unchanged; the path is in bytes, as on disk."""
+    """A file with the same values is taken as unchanged; the path is in bytes, as on disk."""
 
     path: bytes
     size: int
@@ -59,7 +59,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """The present state of the file at ``path``."""
+        """The current state of the file at ``path``."""
         info = os.stat(path)
         return cls(os.fsencode(path.absolute()), info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
@@ -88,7 +88,7 @@ def digest_file(path: Path) -> bytes:
 class FeatureStore:
     """The features of one extractor; see the module's documentation.
 
-    An object is sent to other processes as its path only; each call opens the file.
+    Only the path is sent to other processes; each call opens the file.
     """
 
     def __init__(self, folder: str | Path | None, identity: str) -> None:
@@ -103,7 +103,7 @@ class FeatureStore:
             ) from None
         self.file = StoreFile(self.path)
         self._verified: dict[bytes, bytes] = {}
-        """Rows that :meth:`remove_damaged` has read, for the :meth:`features` that follow."""
+        """Rows that :meth:`remove_damaged` has read, for the calls of :meth:`features` that follow."""
         try:
             is_old = self.file.prepare()
         except DamagedStoreError as error:
@@ -116,7 +116,7 @@ class FeatureStore:
         return self.__dict__ | {"_verified": {}}
 
     def _adopt(self) -> None:
-        """Give the rows of version 0.1 their checksums; those that cannot be features are removed."""
+        """Add checksums to the rows of version 0.1; rows that cannot hold features are removed."""
         logger.info("%s was written by version 0.1: its rows get checksums", self.path)
         with self.file.open() as connection:
             connection.execute(f"DELETE FROM images WHERE {_UNUSABLE}")
@@ -130,7 +130,7 @@ class FeatureStore:
                 )
 
     def add(self, images: Sequence[StoredImage], files: Sequence[tuple[FileState, bytes]] = ()) -> None:
-        """Store images, and which content each file has, in one transaction."""
+        """Store images, and the digest of each file, in one transaction."""
         with self.file.open() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO images VALUES (?, ?, ?, ?, ?)", (_row(image) for image in images)
@@ -159,7 +159,7 @@ class FeatureStore:
             return connection.execute("SELECT 1 FROM images LIMIT 1").fetchone() is None
 
     def unchanged(self, states: Sequence[FileState]) -> list[bytes | None]:
-        """The digest of each file that has not changed since its features were stored, otherwise None."""
+        """For each file, its digest if it has not changed since its features were stored, otherwise None."""
         rows = self._select(
             "path, size, modified, changed, digest FROM files JOIN images USING (digest) WHERE path",
             [state.path for state in states],
@@ -168,7 +168,7 @@ class FeatureStore:
         return [digests.get(state) for state in states]
 
     def remove_damaged(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Those of ``digests`` whose features are missing or do not match their checksum; they are removed."""
+        """Remove rows that do not match their checksums; returns the ``digests`` that have no features (any more)."""
         wanted = list(dict.fromkeys(digests))
         damaged: set[bytes] = set()
         self._verified.clear()
@@ -191,7 +191,7 @@ class FeatureStore:
         return damaged
 
     def features(self, digests: Sequence[bytes]) -> Iterator[NDArray[np.float32]]:
-        """The features of ``digests``, in their order, in blocks of rows."""
+        """Yield the features of ``digests``, in their order, in blocks of rows."""
         for start in range(0, len(digests), _CHUNK):
             chunk = digests[start : start + _CHUNK]
             rows = self._verified_or_read(chunk)
@@ -250,7 +250,7 @@ def _check(digest: bytes, blob: bytes) -> bytes:
 
 
 def _fits(check: object, digest: object, blob: bytes) -> bool:
-    """Whether the checksum is that of the blob; sixteen bytes are BLAKE2b, which stores had at first."""
+    """Whether the checksum matches the blob; one of sixteen bytes is BLAKE2b, which the first stores used."""
     if not isinstance(digest, bytes):  # an index and its table may disagree in a damaged file
         return False
     if isinstance(check, bytes) and len(check) == 16:

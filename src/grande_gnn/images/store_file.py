@@ -1,9 +1,9 @@
 """The SQLite file behind the feature store: opened with limits, set aside when it is damaged.
 
-The file may be damaged by a disk, or be of another's making. Only its own two tables are accepted: a view or a trigger in
-it would run whatever its author wrote. Errors are told apart by SQLite's code: damage (the file is renamed to
-``….corrupt-N``, and features are extracted again) or circumstances (a full disk, no permission, a file system without
-locks), which are reported and change nothing.
+The file may have been damaged by the disk, or written by somebody else. Only the two expected tables are accepted, because a
+view or a trigger would run whatever its author wrote. SQLite's error codes tell damage from other problems: a damaged
+file is renamed to ``….corrupt-N``, and features are extracted again; a full disk, missing permissions or a file system
+without locks are reported, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class StoreFile:
     def open(self, *, is_locked: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection with a transaction that is committed if the block ends without an error.
 
-        ``is_locked`` says that the caller holds the folder's lock, under which files are made and set aside.
+        ``is_locked`` says that the caller holds the folder's lock, which is needed to create files or to set them aside.
         """
         inode = _inode(self.path)
         try:
@@ -81,7 +81,7 @@ class StoreFile:
 
     @contextmanager
     def read_only(self) -> Iterator[sqlite3.Connection]:
-        """A connection that changes nothing, and sets nothing aside; any trouble is a :class:`GrandeError`."""
+        """A connection that changes nothing and sets nothing aside; every problem is a :class:`GrandeError`."""
         try:
             with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
                 connection.execute("PRAGMA trusted_schema = OFF")
@@ -92,7 +92,7 @@ class StoreFile:
             ) from error
 
     def prepare(self) -> bool:
-        """Create the tables where they are missing; whether the rows are those of version 0.1, without checksums."""
+        """Create missing tables; returns whether the rows are of version 0.1, without checksums."""
         with _lock(self.path.parent), self.open(is_locked=True) as connection:
             if _tables(connection) == {_spelled(_CHECKED), _spelled(_FILES)}:
                 return False
@@ -112,7 +112,7 @@ class StoreFile:
             return is_old
 
     def _set_aside(self, inode: int | None) -> str:
-        """Rename the damaged file, with its journal, unless another process has done so; its new name."""
+        """Rename the damaged file and its journal, unless another process has done so; returns the new name."""
         if _inode(self.path) != inode:
             return "another file by another process"
         for number in range(1, 10_000):
@@ -135,7 +135,7 @@ class StoreFile:
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time make or set aside a file in the folder, where the system has such locks."""
+    """Let only one process at a time create or set aside a file in the folder, if the system has such locks."""
     try:
         import fcntl
 
@@ -159,7 +159,7 @@ def _inode(path: Path) -> int | None:
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
-    """How everything in the file was created, except what SQLite adds by itself."""
+    """The SQL that created everything in the file, except what SQLite adds by itself."""
     rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     return {_spelled(bytes(row[0]).decode("utf-8", "replace")) for row in rows}
 

@@ -1,4 +1,4 @@
-"""What lies in the folder of the feature store: features, adapted networks, and what is left of damaged stores."""
+"""The content of the cache folder: features, adapted networks, and damaged stores that were set aside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS = {
     "damaged store": re.compile(rf"(?P<name>.+)\.sqlite\.corrupt-\d+{_JOURNAL}"),
     "adapted network": re.compile(r"(?P<name>adapted-[0-9a-f]{16})\.(?:safetensors|checkpoint)"),
 }
-"""The names of the files that this package writes there; nothing else is listed or removed."""
+"""Patterns of the files that this package writes there; nothing else is listed or removed."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CacheEntry:
 
 
 def list_entries(folder: str | Path | None = None) -> list[CacheEntry]:
-    """What this package keeps in the folder, sorted by kind and name; an absent folder holds nothing."""
+    """The files of this package in the folder, sorted by kind and name; none if there is no such folder."""
     place = Path(folder or default_store_folder())
     groups: dict[tuple[str, str], list[Path]] = {}
     for path in sorted(place.iterdir()) if place.is_dir() else ():
@@ -46,7 +46,7 @@ def list_entries(folder: str | Path | None = None) -> list[CacheEntry]:
 
 
 def clear_entries(entries: list[CacheEntry]) -> int:
-    """Remove the files of these entries; the bytes that were freed. A file that is gone already is not missed."""
+    """Remove the files of these entries; returns the number of bytes freed. Files that are already gone are ignored."""
     for entry in entries:
         for path in entry.files:
             path.unlink(missing_ok=True)
@@ -67,7 +67,7 @@ def _entry(kind: str, name: str, files: list[Path]) -> CacheEntry:
 
 
 def _count(path: Path) -> int | None:
-    """The rows of a store; None if it is gone, damaged or in use in a way that forbids reading."""
+    """The number of rows of a store; None if it is gone, damaged, or locked by another process."""
     if not path.is_file():
         return None
     try:

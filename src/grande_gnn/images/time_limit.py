@@ -1,7 +1,7 @@
-"""Processor time and memory that reading one file may take.
+"""Limits of the processor time and memory that reading one file may take.
 
 A worker process that takes longer is ended by the system, whatever its decoder does; the pool reports the file and starts
-another worker. In the main process a file that takes too long is given up when its decoder next returns to Python.
+another worker. In the main process, reading is abandoned the next time the decoder returns to Python.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ except ImportError:  # Windows
 __all__ = ["TIME_LIMIT_S", "TOO_SLOW", "limited", "limited_memory", "limited_or_killed"]
 
 TIME_LIMIT_S = 10.0
-"""Of processor time, so that a busy machine changes nothing. The largest photos take about two seconds."""
+"""Processor time, which does not depend on how busy the machine is. The largest photos take about two seconds."""
 TOO_SLOW = f"took more than {TIME_LIMIT_S:g} s to read"
 """The reason of such a file in ``problems.csv``."""
 _WORKER_BYTES = 768 * 2**20
-"""What a worker may allocate while it reads one file: more than the memory that a file is allowed to declare."""
+"""Bytes that a worker may allocate while it reads one file: more than the limit on what a file may declare."""
 _HAS_TIMER = hasattr(signal, "setitimer")
 
 
@@ -48,7 +48,8 @@ def limited_or_killed() -> Iterator[None]:
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """For worker processes: inside the block too much memory is a MemoryError; it reads several files, one at a time."""
+    """For worker processes: inside the block, allocating too much memory raises MemoryError. One block may read many
+    files."""
     before = _limit_memory()
     try:
         yield
@@ -59,7 +60,7 @@ def limited_memory() -> Iterator[None]:
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """For any other process: FileFormatError when the block takes too long; without effect outside the main thread."""
+    """For any other process: raise FileFormatError if the block takes too long. It has no effect outside the main thread."""
     if not _HAS_TIMER or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -77,7 +78,7 @@ def limited() -> Iterator[None]:
 
 
 def _limit_memory() -> tuple[int, int] | None:
-    """Lower the limit of this process's memory; returns the limit before, or None if it was not changed."""
+    """Lower this process's memory limit; returns the previous limit, or None if it was not changed."""
     size = _address_space()
     if size is None:
         return None
@@ -90,7 +91,7 @@ def _limit_memory() -> tuple[int, int] | None:
 
 
 def _address_space() -> int | None:
-    """Bytes of this process's address space; None where the system does not tell."""
+    """Bytes of this process's address space; None if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""The file from which a killed adaptation goes on."""
+"""The file from which an interrupted adaptation continues."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ logger = logging.getLogger(__name__)
 
 
 class TrainingState:
-    """Saves what a training is at, and finds it again if the same training is started once more.
+    """Saves the state of a training, and finds it again if the same training is started once more.
 
     The file is read with ``weights_only``, so that it cannot run code, and it is used only by a training with the same
     network, labels and settings.
     """
 
     EVERY_S = 15.0
-    """A killed process loses no more than this."""
+    """Seconds between two saves: a killed process loses at most this much work."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class TrainingState:
         self.key = digest.hexdigest()
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write the state, whole or not at all."""
+        """Write the state, completely or not at all."""
         if self.path is not None:
             content = state | {"key": self.key}
             write_atomically(self.path, lambda file: torch.save(content, file))
@@ -59,6 +59,6 @@ class TrainingState:
         return state if isinstance(state, dict) and state.get("key") == self.key else None
 
     def remove(self) -> None:
-        """The training is finished: forget the state."""
+        """Remove the file once the training is finished."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)

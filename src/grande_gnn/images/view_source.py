@@ -1,7 +1,7 @@
-"""Where a training takes its views from: pixels, of which every view is new, or maps of a frozen trunk, computed once.
+"""Sources of the views that a training uses: new views of the pixels, or outputs of a frozen trunk that are computed once.
 
-A view source has the network's inputs for rows of images: ``weak`` and ``strong`` ones at random, and the ``center`` as the
-extractor sees it.
+A view source gives the network's inputs for rows of images: random ``weak`` and ``strong`` views, and the ``center`` view,
+which the extractor uses. The outputs of the trunk are feature maps, called *maps* here.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from grande_gnn.images.preprocess import Preprocess
 __all__ = ["CachedViews", "LiveViews", "TrunkViews", "ViewSource", "has_bfloat16", "views_that_fit"]
 
 ON_DEVICE = 1 << 30
-"""Pixels of up to so many bytes are kept on the GPU; more stay in main memory, and each batch is copied."""
+"""Pixels of at most this many bytes are kept on the GPU; more stay in main memory, and each batch is copied."""
 
 MAPS = 4 << 30
-"""The most bytes that maps may take; where not even one view of each kind fits, none is kept."""
+"""Bytes that maps may take; if not even one view of each kind fits, none is kept."""
 
 BATCH = 128
 """Images that go through the trunk at a time."""
@@ -38,11 +38,11 @@ class ViewSource(Protocol):
         """Views that are hard to recognize."""
 
     def center(self, rows: Tensor) -> Tensor:
-        """What the extractor sees."""
+        """The view that the extractor uses."""
 
 
 class LiveViews:
-    """Random crops, flips, colors and erased squares of the pixels; every view is a new one."""
+    """Views computed from the pixels: random crops, flips, colors and erased squares, new ones every time."""
 
     def __init__(self, squares: Tensor, preprocess: Preprocess, size: int, device: torch.device) -> None:
         self.preprocess, self.size, self.device = preprocess, size, device
@@ -70,7 +70,8 @@ class LiveViews:
 
 
 class TrunkViews:
-    """Maps that a frozen trunk makes of new views at every step: what is left where the maps of all images do not fit."""
+    """Maps that a frozen trunk computes from new views at every step, used if the maps of all images do not fit in
+    memory."""
 
     def __init__(self, live: LiveViews, trunk: nn.Module) -> None:
         self._live, self._trunk = live, trunk
@@ -92,7 +93,7 @@ class TrunkViews:
 
 
 def views_that_fit(n_images: int, map_bytes: int, wanted: int) -> int:
-    """How many weak and strong views of every image can be kept as maps of so many bytes each: ``wanted`` at most.
+    """How many weak and strong views of every image can be kept, at most ``wanted``; a map takes ``map_bytes``.
 
     >>> views_that_fit(1360, 44_000, 16), views_that_fit(100_000, 44_000, 16), views_that_fit(10**6, 44_000, 16)
     (16, 0, 0)
@@ -101,14 +102,14 @@ def views_that_fit(n_images: int, map_bytes: int, wanted: int) -> int:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device has instructions for bfloat16: random views, which need not be exact, are then made in less than half
-    of the time. A CPU without them takes longer in bfloat16 than in float32."""
+    """Whether the device has instructions for bfloat16. Random views need not be exact, and with bfloat16 they take less
+    than half of the time; a CPU without these instructions would be slower than with float32."""
     asked = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
     return device.type == "cuda" or (asked is not None and bool(asked()))
 
 
 class CachedViews:
-    """Maps that a frozen trunk made of a few views of every image; a view is one of them, drawn at random.
+    """Maps that a frozen trunk computed once from a few views of every image; each call draws one of them at random.
 
     ``n_views`` weak and as many strong views are kept in float16.
     """
@@ -144,7 +145,7 @@ class CachedViews:
 
     @classmethod
     def from_maps(cls, maps: Tensor) -> CachedViews:
-        """Views whose maps are known: the center, weak views and as many strong ones, of every image."""
+        """A source made from existing maps of every image: the center, weak views, and as many strong views."""
         views = cls.__new__(cls)
         views.maps = maps
         return views

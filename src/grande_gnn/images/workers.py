@@ -51,7 +51,7 @@ PREFETCH = 2
 
 @dataclass
 class FileResult:
-    """What happened to one file: it was known, it was decoded (``is_new``), or it is unreadable (``reason``)."""
+    """The result for one file: it was in the store, it was decoded (``is_new``), or it is unreadable (``reason``)."""
 
     state: FileState | None = None
     digest: bytes = b""
@@ -64,7 +64,7 @@ class FileResult:
 class Batch:
     """Some files in order.
 
-    ``values`` has one row per newly decoded file: its pixels at first, its features in the end.
+    ``values`` has one row per newly decoded file: first its pixels, later its features.
     """
 
     start: int
@@ -103,7 +103,7 @@ def run_locally(
     workers: int | None,
     thumbnails: bool,
 ) -> Iterator[Batch]:
-    """Extract with worker processes on this machine; images that ``store`` holds are not decoded again."""
+    """Extract with worker processes on this machine; images that are in ``store`` are not decoded again."""
     chosen = resolve_device(device)
     # Read once: workers that read the store would have to wait while it is written.
     known = store.digests() if paths else frozenset[bytes]()
@@ -131,14 +131,14 @@ def run_locally(
 
 
 class Tasks:
-    """Batch number i of the paths, processed when it is read: to features on the CPU, otherwise to pixels."""
+    """Batches of the paths: item i decodes batch i, and on the CPU also computes its features."""
 
     buffers: SharedPixels | None = None
     """Where workers put pixels; without shared buffers, pixels are sent to the main process."""
     worker: int | None = None
-    """The number of the worker process that this is in; None in the main process."""
+    """The number of this worker process; None in the main process."""
     positions: Any = None
-    """Shared with the main process: what each worker is reading."""
+    """Shared with the main process: the position of the file that each worker is reading."""
 
     def __init__(
         self,
@@ -166,7 +166,8 @@ class Tasks:
         return self.run(number, {})
 
     def run(self, number: int, skipped: Mapping[int, str]) -> Batch:
-        """Batch number ``number``; files at the positions in ``skipped`` are not opened and get that reason."""
+        """Batch number ``number``; a file whose position is in ``skipped`` is not opened, and the reason there is
+        reported."""
         start = number * self.batch_size
         paths = self.paths[start : start + self.batch_size]
         files = [_identify(path) for path in paths]
@@ -183,7 +184,7 @@ class Tasks:
         return Batch(start, files, pixels[:n_images] if place is None else place._replace(n_images=n_images))
 
     def _read(self, position: int, path: Path, file: FileResult, pixels: NDArray[np.uint8]) -> bool:
-        """Read one file into ``pixels``; False, with the reason in ``file``, if that is not possible."""
+        """Read one file into ``pixels``; if that fails, return False and set the reason in ``file``."""
         try:
             with self._limited(position):
                 image = read_image(path, self.preprocess.resize)
@@ -196,7 +197,7 @@ class Tasks:
 
     @contextmanager
     def _limited(self, position: int) -> Iterator[None]:
-        """Inside the block the file at this position is read, in limited time and memory."""
+        """Limit time and memory inside the block, which reads the file at this position."""
         if self.worker is None:
             with limited():
                 yield
@@ -229,8 +230,8 @@ def _identify(path: Path) -> FileResult:
 def _run_on_gpu(
     batches: Iterator[Batch], tasks: Tasks, extractor: Extractor, device: torch.device
 ) -> Iterator[Batch]:
-    """Run the network on what the workers decode."""
-    # The workers are decoding already while the network is prepared.
+    """Run the network on the batches that the workers have decoded."""
+    # The workers are already decoding while the network is prepared.
     network = FixedBatch(extractor.to(device), device, tasks.batch_size)
     if tasks.buffers is None:
         yield from run_network(batches, network)
@@ -240,7 +241,7 @@ def _run_on_gpu(
 
 
 def with_pixels(batches: Iterable[Batch], buffers: SharedPixels) -> Iterator[Batch]:
-    """Batches whose values are the pixels in the shared buffers, in place of where these are."""
+    """Replace the values of batches, which are places in the shared buffers, by the pixels there."""
     for batch in batches:
         place: Place = batch.values
         batch.values = buffers.pixels[place.worker, place.buffer, : place.n_images]

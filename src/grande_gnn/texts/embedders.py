@@ -30,7 +30,8 @@ class TextExtractor(Protocol):
         new: Sequence[str] = (),
         progress: Callable[[int, int], object] | None = None,
     ) -> NDArray[np.float32]:
-        """One row per text of ``texts`` and then of ``new``; an extractor that learns does so from ``texts`` alone."""
+        """One row per text, first of ``texts`` and then of ``new``; an extractor that learns uses ``texts`` alone for
+        that."""
 
 
 Builder = Callable[[str], TextExtractor]
@@ -49,7 +50,7 @@ TEXT_EXTRACTORS: dict[str, Builder] = {"tfidf": _tfidf}
 """Builders by name. Add your own: a callable ``name -> TextExtractor``."""
 
 DEFAULT_TEXT = "tfidf"
-"""What needs neither weights nor a network."""
+"""The extractor that needs neither weights nor the internet."""
 
 
 def load_text_extractor(name: str | None = None) -> TextExtractor:

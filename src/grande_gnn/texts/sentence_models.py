@@ -1,6 +1,6 @@
 """Models of sentence-transformers (Reimers and Gurevych, Sentence-BERT, EMNLP 2019): a pretrained network reads each text.
 
-The name is one of the Hugging Face hub, such as ``all-MiniLM-L6-v2``, which is downloaded once, or a folder with a model.
+The name is that of a model on the Hugging Face hub, such as ``all-MiniLM-L6-v2``, which is downloaded once, or a folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SentenceModel:
                 f'"grande-gnn[text]", or use --extractor tfidf; got {_line(error)}'
             ) from None
         try:
-            # A model may bring code of its own, which is never run.
+            # A model may come with code of its own, which is never run.
             self.network: Any = SentenceTransformer(name, trust_remote_code=False)
         except Exception as error:  # the library raises whatever its parts raise
             raise InvalidInputError(

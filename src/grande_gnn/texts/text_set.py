@@ -1,11 +1,11 @@
-"""Texts with their names and labels, from one of three places:
+"""Read texts with their names and labels from one of three sources:
 
-texts.csv    a table; one or more columns are the text (:func:`read_texts`'s ``columns``), perhaps one is the label
+texts.csv    a table; one or more columns hold the text (``columns`` of :func:`read_texts`), and one may hold the label
 texts.jsonl  one JSON object per line, with the same names
 folder       files named ``*.txt``; labels are class folders or a CSV, as for images
 
-A text is named by its file, by a column called id, or by the number of its row, counted from 1. Rows without a text, and
-lines that are no JSON object, are listed as problems and never fatal.
+The name of a text is its file, the value of a column called id, or the number of its row, counted from 1. Rows without a
+text and lines that are not a JSON object are listed as problems, and do not stop the run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Row = tuple[int, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class TextSet:
-    """Texts in a stable order, and what else was found."""
+    """Texts in a stable order, with the problems that were found."""
 
     source: Path
     names: list[str]
@@ -57,7 +57,7 @@ class TextSet:
         return len(self.texts)
 
     def summary(self, n_examples: int = 10) -> str:
-        """Counts and the first texts, to be printed."""
+        """Counts and the first texts, as text to print."""
         counts = Counter(label for label in self.labels if label)
         lines = [
             f"{len(self)} texts in {self.source}: {sum(counts.values())} labelled in {len(counts)} classes, "
@@ -86,15 +86,15 @@ def are_texts(path: str | Path) -> bool:
 
 
 def read_texts(path: str | Path, columns: Sequence[str] = (), labels: str | Path | None = None) -> TextSet:
-    """Read texts.
+    """Read texts from a file or a folder.
 
     Parameters
     ----------
     path : the file or folder.
-    columns : the columns that hold the text, joined by a line break; none: one called text, or similar. Numbers from 1 name
-        the columns of a table whose first line is a text already.
-    labels : a CSV with the columns ``file`` (the name of a text) and ``label``; None: the column of the table that is
-        called label, or similar, or the class folders.
+    columns : the columns that hold the text; several are joined by a line break. By default, a column called text, or
+        similar. If a table has no header, columns are given as numbers, counted from 1.
+    labels : a CSV with the columns ``file`` (the name of a text) and ``label``. By default, labels come from a column called
+        label, or similar, or from the class folders.
     """
     place = Path(path)
     if place.is_dir():
@@ -156,7 +156,7 @@ def _read_table(path: Path, columns: Sequence[str]) -> tuple[list[Row], list[str
 
 
 def _read_lines(path: Path) -> tuple[list[Row], list[str]]:
-    """The objects of a file with one JSON object per line; what is none is an empty row."""
+    """The objects of a file with one JSON object per line; a line that is not an object becomes an empty row."""
     rows: list[Row] = []
     names: dict[str, None] = {}
     try:
@@ -179,14 +179,14 @@ def _read_lines(path: Path) -> tuple[list[Row], list[str]]:
 
 
 def _plain(value: Any) -> str:
-    """A value of JSON as text; whatever is neither text nor number is none."""
+    """A JSON value as text; empty if it is neither text nor a number."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
 
 
 def _assembled(path: Path, rows: list[Row], names: list[str], columns: Sequence[str]) -> TextSet:
-    """The texts of rows, with their names and labels."""
+    """Make a text set from the rows of a table."""
     wanted = list(columns)
     if not wanted:
         place = find_column(names, _TEXT)
@@ -215,7 +215,7 @@ def _assembled(path: Path, rows: list[Row], names: list[str], columns: Sequence[
 
 
 def _ids(rows: list[Row], key: str | None) -> list[str]:
-    """The names of rows: those of a column if every row has its own, else their numbers."""
+    """The names of rows: the values of a column if all of them differ, otherwise the numbers of the rows."""
     if key is not None:
         found = [row.get(key, "").strip() for _, row in rows]
         if all(found) and len(set(found)) == len(found) and max(map(len, found), default=0) < 200:
@@ -243,7 +243,7 @@ def _needed(texts: list[str], path: Path) -> list[str]:
 
 
 def _with_labels(texts: TextSet, labels: str | Path | None) -> TextSet:
-    """The texts with the labels of a CSV instead of their own, if one is given."""
+    """Replace the labels by those of a CSV, if one is given."""
     if labels is None:
         return texts
     found, problems = read_label_csv(Path(labels), texts.source.parent, texts.names)

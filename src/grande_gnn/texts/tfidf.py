@@ -2,8 +2,8 @@
 
     tf-idf(t, d) = (1 + ln tf(t, d)) · (1 + ln((1 + n)/(1 + df(t)))),    features = tf-idf · V_k,    rows of length 1
 
-Terms are words that occur in two texts at least. V_k are the first k right singular vectors.
-What a term weighs depends on all texts, so features are learned anew for each set of texts, which takes seconds.
+Terms are words that occur in at least two texts. V_k are the first k right singular vectors.
+The weight of a term depends on all texts, so the features are learned again for each set of texts, which takes seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Tfidf:
     def __init__(self, n_components: int = 256, max_terms: int = 50_000, longest_term: int = 1) -> None:
         self.n_components = n_components  # what latent semantic analysis usually takes: 100 to 300
         self.max_terms = max_terms  # the most frequent ones; more cost memory and change little
-        self.longest_term = longest_term  # words in a term; with pairs, neighbors on AG News agree less
+        self.longest_term = (
+            longest_term  # words per term; with pairs of words, fewer neighbors on AG News share a class
+        )
         settings = repr((1, n_components, max_terms, longest_term)).encode()
         self.identity = f"tfidf-{hashlib.blake2b(settings, digest_size=6).hexdigest()}"
 

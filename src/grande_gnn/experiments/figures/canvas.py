@@ -1,4 +1,4 @@
-"""The paper's style of figures, and files of them (extra ``plot``)."""
+"""The style of the paper's figures, and writing them to files (extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grande_gnn.errors import MissingDependencyError
 __all__ = ["STYLE", "new_figure", "write_figure"]
 
 STYLE: Any = {
-    "font.size": 8,  # in print nothing is below 7 pt
+    "font.size": 8,  # so that nothing is below 7 pt in print
     "axes.titlesize": 8,
     "axes.labelsize": 8,
     "xtick.labelsize": 7,

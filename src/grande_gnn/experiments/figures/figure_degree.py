@@ -1,7 +1,7 @@
 """The paper's worked example: one node, its neighbors as thumbnails, and how its degree is computed.
 
-Two nodes with equally many neighbors are shown, one with far and one with near ones: the farther
-the neighbors, the larger 1/f, s and δ, and the weaker the node's messages.
+Two nodes with the same number of neighbors are shown, one with distant and one with close neighbors: the more distant the
+neighbors, the larger are 1/f, s and δ, and the weaker are the node's messages.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class WorkedExample:
 
     node: int
     neighbors: NDArray[np.int64]
-    """The others, nearest first; the node itself is left out but counts in ``n_neighbors`` and s."""
+    """The other nodes, nearest first; the node itself is not listed but counts in ``n_neighbors`` and s."""
     distances: NDArray[np.float64]
     """ρ′ to each of them."""
     penalties: NDArray[np.float64]
@@ -65,9 +65,9 @@ class WorkedExample:
 def examples(
     loaded: LoadedSet, plan: Plan, device: str = "auto", nodes: tuple[int, int] | None = None
 ) -> tuple[WorkedExample, WorkedExample]:
-    """A node with far and one with near neighbors in the output of APPNP's head, trained on the first fold.
+    """A node with distant and one with close neighbors in the output of APPNP's head, trained on the first fold.
 
-    ``nodes`` are shown instead of typical ones, the one with the larger s as the far one.
+    ``nodes`` are shown instead of typical nodes; the one with the larger s is shown as the one with distant neighbors.
     """
     shared = SharedData.of(loaded, plan, [plan.graph])
     graph = shared.graphs[plan.graph]
@@ -107,9 +107,9 @@ def work_out(terms: Terms, graph: Graph, node: int) -> WorkedExample:
 
 
 def pick_examples(terms: Terms, graph: Graph, n_others: int = 5) -> tuple[WorkedExample, WorkedExample]:
-    """A node with far and one with near neighbors, whose number of neighbors is as near to ``n_others`` as possible.
+    """A node with distant and one with close neighbors; both have about ``n_others`` neighbors.
 
-    They are the ninth and the first decile of s among such nodes, so that neither is an outlier.
+    They are at the ninth and the first decile of s among nodes with that many neighbors, so that neither is an outlier.
     """
     sizes, counts = np.unique(graph.degree - 1, return_counts=True)
     sizes = sizes[(counts > 1) & (sizes > 0)]
@@ -142,12 +142,12 @@ def degree_figure(far: WorkedExample, near: WorkedExample, images: Mapping[int, 
 
 
 def _draw(panel: Any, example: WorkedExample, images: Mapping[int, Path], sigma: float) -> None:
-    """The node in the middle, neighbors around it at their distance, the sum below."""
+    """Draw the node in the middle, its neighbors around it at their distances, and the sum below."""
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(example.neighbors)) / max(1, len(example.neighbors))
     for angle, node, rho, penalty in zip(
         angles, example.neighbors, example.distances, example.penalties, strict=True
     ):
-        # Thumbnails need room: the drawn length is the distance on top of a fixed part.
+        # Thumbnails need room, so the drawn length is a constant plus the distance.
         end = (0.6 + 0.4 * rho) * np.array([np.cos(angle), np.sin(angle)])
         panel.plot([0, end[0]], [0, end[1]], color="0.55", linewidth=1, zorder=1)
         _draw_thumbnail(panel, images[node], end, "0.3")

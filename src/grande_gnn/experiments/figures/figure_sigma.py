@@ -64,7 +64,7 @@ def _draw(panel: Any, results: Results, model: str, sources: Sequence[FeatureSet
         if known:
             sigmas = np.array(list(known))
             means = np.array([score.mean for score in known.values()])
-            # The paper shades the deviation over repetitions; one repetition has none, so over folds then.
+            # The paper shades the deviation over repetitions; with a single repetition, it is the deviation over folds.
             spread = np.array(
                 [score.std_folds if score.std is None else score.std for score in known.values()]
             )

@@ -1,7 +1,7 @@
 """The paper's printed numbers: ``table1.csv``, ``table2.csv`` and ``table3.csv`` in this folder.
 
-They are package data, so that an installed ``grande table`` can compare its own numbers with them. Every number is
-as printed, the gains too; ``docs/deviations.md`` lists the one that disagrees with its own row.
+They are package data, so that an installed ``grande table`` can compare its own numbers with them. Every number, including
+the gains, is as printed; ``docs/deviations.md`` names the one that disagrees with its own row.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LocalRunner:
-    """One process (the engine uses all cores or the GPU), or ``jobs`` processes of one thread each."""
+    """Runs batches in this process, with all cores or the GPU, or in ``jobs`` processes of one thread each."""
 
     device: str = "auto"
     jobs: int = 1
     attempts: int = 3
-    """How often lost worker processes are replaced before the run gives up."""
+    """How often lost worker processes are replaced before the run fails."""
 
     @property
     def cuda(self) -> bool:

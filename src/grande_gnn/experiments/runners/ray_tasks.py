@@ -16,10 +16,10 @@ __all__ = ["RayRunner"]
 
 @dataclass(frozen=True)
 class RayRunner:
-    """Tasks of one core each (one GPU each with ``device="cuda"``) on the cluster at ``address``.
+    """Runs batches as tasks of one core each (one GPU each with ``device="cuda"``) on the cluster at ``address``.
 
-    Without an address a cluster of this machine alone is started, and stopped at the end. The machines of a
-    cluster need the same version of this package; files are read on this machine only.
+    Without an address, a cluster on this machine is started, and stopped at the end. All machines of a cluster need the same
+    version of this package; files are read on this machine only.
     """
 
     address: str | None = None

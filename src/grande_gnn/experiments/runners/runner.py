@@ -16,11 +16,11 @@ SharedDatas = Mapping[DataName, SharedData]
 """What the trials of each features file share."""
 
 OnProgress = Callable[[Batch, float, float], object]
-"""Called with a batch, how many more of its trials are trained, and the seconds this took one worker."""
+"""Called with a batch, the number of its trials trained since the last call, and the seconds that these took one worker."""
 
 
 class Runner(Protocol):
-    """Trains batches, in whatever order, and yields each with its rows as it is done."""
+    """Trains batches, in any order, and yields each with its rows as soon as it is finished."""
 
     @property
     def cuda(self) -> bool:

@@ -1,4 +1,4 @@
-"""The paper's three tables by number: which trials each needs and what makes it from their rows."""
+"""The paper's three tables by number: the trials that each needs, and the function that builds it from their rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["TABLES", "TablePlan"]
 
 @dataclass(frozen=True)
 class TablePlan:
-    """One table of the paper: the trials it needs and how it is made from their rows."""
+    """One table of the paper: the trials that it needs, and how it is built from their rows."""
 
     trials: Callable[[Plan], Iterator[Trial]]
     builders: Mapping[str, Callable[[Results], Table]]
-    """File name → the function that makes that table."""
+    """File name → the function that builds that table."""
     widths: tuple[int, ...] = (256,)
     fit_to_data: Callable[[Plan, Mapping[FeatureSet, LoadedSet]], Plan] = lambda plan, _: plan
-    """The plan without what the data does not allow."""
+    """Removes from a plan whatever the data does not allow."""
 
 
 TABLES: Mapping[int, TablePlan] = {

@@ -1,4 +1,4 @@
-"""What a table or figure is made from: the plan, the data and the rows, with the lookups that all of them need."""
+"""The inputs of tables and figures: the plan, the data and the rows, with the lookups that all of them need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from grande_gnn.experiments.trials import Plan, Trial
 __all__ = ["Results", "Watching", "gather"]
 
 Watching = Callable[[int, int], AbstractContextManager[Callable[[Forecast], object]]]
-"""From all trials and those finished before to a context that yields what is called with the run's forecast."""
+"""Called with the number of all trials and of those finished before. It returns a context manager that yields a function, to
+which the run passes its forecast."""
 
 _PAPER_SETTINGS = ("graph", "n_neighbors", "normalize", "folds", "repeats", "epochs", "lr")
 
@@ -33,14 +34,14 @@ class Results:
     finished: Mapping[Trial, Row]
     failed: Mapping[Trial, Row] = field(default_factory=dict)
     compared_with: Mapping[str, str] = field(default_factory=dict)
-    """Features → a column of the paper that they are compared with although they are not the same features."""
+    """Features → the column of the paper that they are compared with, although they are not the same features."""
 
     def scores(self, trials: Iterable[Trial]) -> Scores | None:
         """The scores of trials that differ in repetition and fold only."""
         return collect(self.finished, trials)
 
     def paper_row(self, number: int, source: FeatureSet, **where: str) -> Mapping[str, str] | None:
-        """The paper's row of these features; None if the dataset or the features are others."""
+        """The paper's row for these features; None if the paper does not have the dataset or the features."""
         if self.sets[source].paper is None:
             return None
         column = self.compared_with.get(source.features) or paper_features(source.features)
@@ -51,7 +52,7 @@ class Results:
         return DATASETS[source.dataset].title if self.sets[source].paper else f"{source.dataset}*"
 
     def notes(self) -> list[str]:
-        """What every reader must know: settings that are not the paper's, other data, failures."""
+        """Notes for the reader: settings and data that differ from the paper's, and failures."""
         default = {field.name: field.default for field in fields(Plan)}
         changed = [
             f"{name} = {getattr(self.plan, name)} (the paper's: {default[name] or '0.001, CUB200 0.01'})"

@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Text:
-    """Words, or nothing."""
+    """A cell with words, which may be empty."""
 
     text: str = ""
 
@@ -46,7 +46,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Number:
-    """A measured number, its deviation, and the paper's where it has one."""
+    """A measured number, its deviation, and the paper's number if there is one."""
 
     value: float | None
     std: float | None = None
@@ -82,7 +82,7 @@ class Number:
         return "" if self.value is None else f"{self.value - float(self.paper):+.2f}"
 
     def markdown(self) -> str:
-        """Ours, then the paper's and the difference in brackets."""
+        """Our number, followed by the paper's and the difference in parentheses."""
         shown = self._ours(" ± ", "%")
         shown = f"**{shown}**" if self.bold else shown
         shown += f" {self.suffix}" if self.suffix else ""
@@ -92,7 +92,7 @@ class Number:
         return shown
 
     def latex(self) -> str:
-        """Ours as the paper prints it; the paper's and the difference below it in gray."""
+        """Our number in the paper's format; the paper's and the difference are below it in gray."""
         shown = replace(self, std=None) if self.mean_only else self
         text = shown._ours(r" $\pm$ ", r"\%").replace("–", "--").replace("-", "$-$")
         text = rf"\textbf{{{text}}}" if self.bold else text
@@ -104,7 +104,7 @@ class Number:
         return text
 
     def csv(self, name: str) -> dict[str, str]:
-        """Full precision, each part in its own column."""
+        """Full precision, with each part in its own column."""
         parts = {"": self.value, "_std": self.std, "_std_folds": self.std_folds}
         row = {f"{name}{end}": "" if part is None else repr(part) for end, part in parts.items()}
         row |= {f"{name}_note": self.suffix, f"{name}_paper": self.paper, f"{name}_paper_std": self.paper_std}
@@ -155,7 +155,7 @@ class Table:
     n_groups: int
     notes: Sequence[str] = ()
     latex_header: str = ""
-    """The paper's own header lines where they are more than the titles."""
+    """The paper's header lines, if they are more than the titles."""
     latex_columns: str = ""
     """The paper's column specification."""
 

@@ -1,4 +1,4 @@
-"""Table 1: what the GRaNDe degree gains over degree centrality.
+"""Table 1: the gain of the GRaNDe degree over degree centrality.
 
 The best σ appears twice: as in the paper, chosen by the mean accuracy on the test samples of all folds (an
 oracle), and chosen for each fold by nested cross-validation of its labelled samples alone.
@@ -33,7 +33,7 @@ _HEADER = r"""\textbf{GNN} & \textbf{Dataset} & \textbf{Features} & \textbf{Accu
 
 
 def where_folds_split(plan: Plan, sets: Mapping[FeatureSet, LoadedSet]) -> Plan:
-    """The plan without the nested-CV σ, and with a warning, for features with too few labels in a fold to choose it."""
+    """The plan without the nested-CV σ for features whose folds have too few labels to choose it; these get a warning."""
     if not plan.inner_folds:
         return plan
     cannot_split = frozenset(
@@ -71,7 +71,7 @@ def _sigmas(plan: Plan) -> list[float]:
 
 
 def gains_table(results: Results) -> Table:
-    """The paper's table 1 from the rows, ours compared with its numbers."""
+    """The paper's table 1 made from our rows, with the paper's numbers next to ours."""
     plan = results.plan
     rows = [_row(results, source, model) for model in plan.models for source in plan.data]
     return Table(

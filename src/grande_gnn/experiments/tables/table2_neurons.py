@@ -1,7 +1,7 @@
 """Table 2: the width of APPNP's hidden layer, for MGCN, DGCG, plain degree and GRaNDe.
 
-Its question is whether a system still gains from 128 to 256 neurons. The notes below the table answer it for each
-system, with the paired interval over the folds.
+It shows whether a system still gains from 128 to 256 neurons. The notes below the table answer this for each system, with
+the paired interval over the folds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def neurons_trials(plan: Plan) -> Iterator[Trial]:
 
 
 def _cells(plan: Plan, source: FeatureSet, width: int) -> dict[str, list[Trial]]:
-    """The trials of one row, by system; the paper's σ where its row has one of its own."""
+    """The trials of one row, by system, with the σ of the paper's row if it has one."""
     row = paper_row(2, source.dataset, paper_features(source.features))
     sigma = float(row["sigma"]) if row else plan.sigma
     cells = {
@@ -49,7 +49,7 @@ def _cells(plan: Plan, source: FeatureSet, width: int) -> dict[str, list[Trial]]
 
 
 def neurons_table(results: Results) -> Table:
-    """The paper's table 2 from the rows, ours compared with its numbers, and what 128 → 256 neurons bring."""
+    """The paper's table 2 made from our rows, with the paper's numbers next to ours, and notes on 128 → 256 neurons."""
     plan = results.plan
     names = list(_cells(plan, plan.data[0], plan.widths[0]))
     rows: list[list[Cell]] = []

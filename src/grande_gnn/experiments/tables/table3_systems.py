@@ -19,7 +19,7 @@ __all__ = ["pairs_table", "systems_table", "systems_trials"]
 
 
 def systems_trials(plan: Plan) -> Iterator[Trial]:
-    """Every system, with both models where it has them, on every features file."""
+    """Every system on every features file; graph systems with both models."""
     for source in plan.data:
         for name in plan.chosen_systems():
             for model in _models(name):
@@ -31,7 +31,7 @@ def _models(name: str) -> tuple[str | None, ...]:
 
 
 def _better_model(results: Results, source: FeatureSet, name: str) -> tuple[Scores | None, str]:
-    """The scores of the better of a system's models, and which that is."""
+    """The scores of the better of a system's models, and the name of that model."""
     found = []
     for model in _models(name):
         plan = results.plan
@@ -42,7 +42,7 @@ def _better_model(results: Results, source: FeatureSet, name: str) -> tuple[Scor
 
 
 def systems_table(results: Results) -> Table:
-    """The paper's table 3 from the rows, ours compared with its numbers."""
+    """The paper's table 3 made from our rows, with the paper's numbers next to ours."""
     plan = results.plan
     names = plan.chosen_systems()
     rows: list[list[Cell]] = []
@@ -83,7 +83,7 @@ def _stacked(titles: list[str]) -> str:
 
 
 def pairs_table(results: Results) -> Table:
-    """GRaNDe minus each other system with its interval over paired folds, and the paper's difference."""
+    """GRaNDe minus each other system, with the interval over paired folds and the paper's difference."""
     plan = results.plan
     rows: list[list[Cell]] = []
     for source in plan.data:

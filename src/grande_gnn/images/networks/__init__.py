@@ -1,6 +1,6 @@
 """Extractors: networks that turn images into feature vectors, behind one registry.
 
-``EXTRACTORS`` holds the names, and reading it imports no network; any other name is a timm model's.
+``EXTRACTORS`` holds the names, and reading it imports no network; any other name is taken as that of a timm model.
 """
 
 from typing import TYPE_CHECKING

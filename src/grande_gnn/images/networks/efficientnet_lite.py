@@ -23,7 +23,7 @@ __all__ = ["build", "trainable"]
 
 _SIZES = (224, 240, 260)
 _CROP = 0.875
-"""The part of the short side that is kept, as in the evaluation of the weights."""
+"""The fraction of the short side that is kept, as in the published evaluation of the weights."""
 
 _PAIRS = (
     ("_conv_stem", "_bn0"),
@@ -35,11 +35,11 @@ _PAIRS = (
 """Each convolution of the package's modules and the batch normalization that follows it."""
 
 LAST_BLOCKS = 5
-"""Blocks of the tail that is trained where the whole network would take too long: those at the smallest resolution."""
+"""How many blocks are trained if training the whole network would take too long: those with the smallest resolution."""
 
 
 class _Pooled(nn.Module):
-    """The mean over the map of the last convolution: 1280 features."""
+    """The last convolution's output, averaged over all positions: 1280 features."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class _Pooled(nn.Module):
         return self.network.extract_features(images).mean((2, 3))
 
     def split(self, n_last: int = LAST_BLOCKS) -> tuple[nn.Module, nn.Module]:
-        """The network in two: a trunk, and the last blocks with all that follows them."""
+        """Split the network in two: a trunk, and the last blocks with everything that follows them."""
         inside = dict(self.network.named_children())
         blocks, activation = list(inside["_blocks"]), inside["_swish"]
         trunk = [inside["_conv_stem"], inside["_bn0"], activation, *blocks[:-n_last]]
@@ -65,7 +65,7 @@ def build(variant: str, name: str, weights: Path | None = None) -> Extractor:
 
 
 def trainable(variant: str, name: str, weights: Path | None = None) -> Extractor:
-    """The same network with its batch normalizations apart, as a training needs them."""
+    """The same network, with batch normalizations that are not merged into convolutions, as training requires."""
     return _extractor(variant, name, _load(variant, name, weights))
 
 

@@ -16,7 +16,7 @@ from grande_gnn.images.preprocess import Preprocess
 __all__ = ["Extractor", "make_extractor"]
 
 _VERSION = b"1"
-"""Part of every identity: to be raised when features change although weights and preprocessing do not."""
+"""Part of every identity. Increase it if features change although weights and preprocessing do not."""
 
 
 @dataclass(frozen=True)

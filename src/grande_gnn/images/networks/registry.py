@@ -38,7 +38,7 @@ class Network:
 
     module: str
     variant: str
-    """What ``build`` gets first: which of the module's networks is meant."""
+    """The first argument of ``build``, which selects one of the module's networks."""
     n_features: int | None
     summary: str
     extra: str | None = None
@@ -50,7 +50,7 @@ class Network:
         return module.build(self.variant, name, weights)
 
     def trainable(self, name: str, weights: Path | None = None) -> Extractor:
-        """The extractor for a training: the module's ``trainable`` if what ``build`` makes cannot be trained well."""
+        """The extractor for a training: made by the module's ``trainable`` if there is one, otherwise by ``build``."""
         module = import_module(f"grande_gnn.images.networks.{self.module}")
         return getattr(module, "trainable", module.build)(self.variant, name, weights)
 

@@ -1,6 +1,6 @@
 """The image itself, reduced to 16 × 16 pixels: the extractor that needs no weights.
 
-Tiny images keep the coarse impression (Torralba, Fergus and Freeman: 80 Million Tiny Images, 2008).
+Tiny images keep the coarse layout (Torralba, Fergus and Freeman: 80 Million Tiny Images, 2008).
 That is enough for digits and textures, not for photographs.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["build"]
 
 
 def build(variant: str = "16", name: str = "pixels", weights: Path | None = None) -> Extractor:
-    """The whole image in ``variant`` × ``variant`` pixels and three colors, from −1 to 1: 768 features for 16."""
+    """The whole image as ``variant`` × ``variant`` RGB pixels, scaled to [−1, 1]: 768 features for 16."""
     if weights is not None:
         raise InvalidInputError(f"the extractor {name} has no weights; got {weights}")
     return make_extractor(name, Preprocess(int(variant), int(variant), squash=True), nn.Flatten())

@@ -17,8 +17,8 @@ _INNER = "network."
 def load_weights(network: nn.Module, path: Path) -> None:
     """Load a ``.safetensors``, ``.pth`` or ``.pt`` file into ``network``.
 
-    Entries that the network does not have (a classification head) are ignored; all that it has are required. Adapted weights
-    have the names of the extractor's network, in which this one is called ``network``.
+    Entries that the network does not have (a classification head) are ignored; every entry that it has is required. The
+    names in adapted weights start with ``network.``, because they are those of the extractor's module around this network.
     """
     state = _read_state(path)
     own = network.state_dict()

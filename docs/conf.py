@@ -18,6 +18,7 @@ html_static_path = ["static"]
 html_favicon = "static/icon.svg"
 html_js_files = ["degree.js"]
 html_copy_source = False
+html_show_copyright = False  # the licence is in the repository
 exclude_patterns = ["build"]
 suppress_warnings = [
     "toc.empty_glob",  # pages that are still being written are named by patterns

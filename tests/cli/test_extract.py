@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,23 @@ def test_a_folder_becomes_a_features_file(
     code, text = run(pictures, "-o", output, "--extractor", "pixels", "--overwrite")
     assert code == 0
     assert "4 reused" in text
+
+
+def test_the_outcome_as_json_is_all_that_is_printed(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    (pictures / "broken.png").write_bytes(b"no image")
+    output = tmp_path / "features.npz"
+    result = CliRunner().invoke(
+        main, ["extract", str(pictures), "-o", str(output), "--extractor", "pixels", "--json"]
+    )
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {
+        "output": str(output), "images": 4, "labelled": 3, "classes": {"cat": 2, "dog": 1}, "reused": 0,
+        "problems": 1, "problems_file": str(tmp_path / "features.problems.csv"),
+    }  # fmt: skip
+    assert "Labels are the names of the class folders." in result.stderr
 
 
 def test_progress_shows_images_per_second(pictures: Path, tmp_path: Path) -> None:

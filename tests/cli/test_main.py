@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib import import_module
 
+import click
 import pytest
 
 import grande_gnn
@@ -28,6 +29,21 @@ def test_every_listed_command_is_there_and_has_help(grande, name):
     result = grande(name, "--help")
     assert result.exit_code == 0
     assert result.output.startswith(f"Usage: main {name}")
+
+
+def options_of(command, path):
+    """Every option of a command and its subcommands, with the words that a user would type."""
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from options_of(inner, f"{path} {name}")
+    for option in command.params:
+        if isinstance(option, click.Option):
+            yield f"{path} {option.opts[-1]}", option
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help(name):
+    command = import_module(f"grande_gnn.cli.{name}").command
+    assert not [words for words, option in options_of(command, name) if not option.help]
 
 
 def test_version(grande):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from grande_gnn.cli.bars import StageBars
-from grande_gnn.cli.options import device_option, seed_option
+from grande_gnn.cli.options import device_option, folds_option, seed_option
 from grande_gnn.internal.progress import reporting_to
 
 
@@ -33,8 +33,11 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
     callback=_list_systems,
     help="List the systems.",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
-@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True)
+@folds_option
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=1, show_default=True,
+    help="How often each fold is trained, with other random numbers.",
+)  # fmt: skip
 @click.option(
     "--images", metavar="DIR", type=click.Path(), help="Where the images are, for comatch and grande-adapt."
 )

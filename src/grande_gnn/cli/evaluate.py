@@ -11,6 +11,7 @@ from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.choices import ChoiceOf
 from grande_gnn.cli.options import (
     device_option,
+    folds_option,
     graph_file_options,
     graph_from_files,
     graph_options,
@@ -27,12 +28,23 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.command("evaluate")
 @click.argument("file", metavar="FILE.npz", type=click.Path())
 @model_options
-@click.option("--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True)
 @click.option(
-    "--sigma", type=float, multiple=True, default=(0.2,), show_default=True, help="Repeat for several."
+    "--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True,
+    help="How the degree of a sample is computed.",
+)  # fmt: skip
+@click.option(
+    "--sigma",
+    type=float,
+    multiple=True,
+    default=(0.2,),
+    show_default=True,
+    help="The σ of the GRaNDe degree; repeat for several.",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
-@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
+@folds_option
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=5, show_default=True,
+    help="How often each fold is trained, with other random numbers.",
+)  # fmt: skip
 @graph_options
 @graph_file_options
 @device_option

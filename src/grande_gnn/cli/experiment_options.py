@@ -14,7 +14,7 @@ import click
 
 from grande_gnn.cli.bars import StageBars
 from grande_gnn.cli.choices import ChoiceOf
-from grande_gnn.cli.options import chain, device_option, graph_options, is_quiet, seed_option
+from grande_gnn.cli.options import chain, device_option, folds_option, graph_options, is_quiet, seed_option
 from grande_gnn.engine.models import MODELS
 from grande_gnn.internal.progress import reporting_to
 
@@ -50,15 +50,23 @@ DIFFUSION_MODELS = [name for name, model in MODELS.items() if model.is_diffusion
 """What the paper's tables are about: APPNP and SGC."""
 
 run_options = chain(
-    click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True),
-    click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True),
-    click.option("--models", multiple=True, type=ChoiceOf(lambda: MODELS), default=DIFFUSION_MODELS),
+    click.option(
+        "--repeats", type=click.IntRange(min=1), default=5, show_default=True,
+        help="How often each fold is trained, with other random numbers.",
+    ),
+    folds_option,
+    click.option(
+        "--models", multiple=True, type=ChoiceOf(lambda: MODELS), default=DIFFUSION_MODELS, show_default=True,
+        help="The networks to train; repeat for several.",
+    ),
     click.option(
         "--sigma", type=float, default=0.2, show_default=True, help="The fixed σ of the GRaNDe degree."
     ),
     graph_options,
     click.option("--lr", type=float, help="Learning rate [default: the paper's, 0.001 or for CUB200 0.01]."),
-    click.option("--epochs", type=click.IntRange(min=1), default=200, show_default=True),
+    click.option(
+        "--epochs", type=click.IntRange(min=1), default=200, show_default=True, help="Epochs of each training."
+    ),
     click.option(
         "--beside",
         multiple=True,
@@ -67,7 +75,10 @@ run_options = chain(
     ),
     device_option,
     seed_option,
-    click.option("--runner", type=click.Choice(["local", "ray"]), default="local", show_default=True),
+    click.option(
+        "--runner", type=click.Choice(["local", "ray"]), default="local", show_default=True,
+        help="This machine, or a Ray cluster.",
+    ),
     click.option("--address", help="Address of the Ray cluster [default: one is started on this machine]."),
     click.option(
         "--jobs",
@@ -76,7 +87,7 @@ run_options = chain(
         show_default=True,
         help="Processes of the local runner; one process uses all cores.",
     ),
-)
+)  # fmt: skip
 """What is trained, how, and where."""
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grande_gnn.cli.bars import StageBars
-from grande_gnn.cli.options import is_quiet
+from grande_gnn.cli.options import device_option, is_quiet
 from grande_gnn.images.networks import DEFAULT, EXTRACTORS
+
+if TYPE_CHECKING:
+    from grande_gnn.images import Extraction
 
 __all__ = ["command", "image_bar"]
 
@@ -35,7 +40,7 @@ __all__ = ["command", "image_bar"]
     type=click.Path(path_type=Path),
     help="File with the extractor's weights (.pth or .safetensors).",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@device_option
 @click.option(
     "--workers", type=click.IntRange(min=0), help="Processes that decode images [default: one per core]."
 )
@@ -55,6 +60,9 @@ __all__ = ["command", "image_bar"]
     "--address", metavar="HOST:PORT", help="Address of the Ray cluster [default: one on this machine]."
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the outcome as one JSON object; messages go to stderr."
+)
 def command(
     images: Path,
     output: Path,
@@ -67,6 +75,7 @@ def command(
     runner: str,
     address: str | None,
     overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Extract the features of the images in the folder IMAGES.
 
@@ -82,7 +91,7 @@ def command(
     check_output_file(output, overwrite)
     found = find_images(images, labels)
     for note in () if is_quiet() else found.notes:
-        click.echo(note)
+        click.echo(note, err=as_json)
     with image_bar() as progress:
         result = extract_features(
             found,
@@ -97,7 +106,6 @@ def command(
     listing = output.with_suffix(".problems.csv")
     if usable.problems:
         write_problems(listing, usable.problems)
-        click.echo(f"{len(usable.problems)} problem(s), listed in {listing}")
     else:
         listing.unlink(missing_ok=True)  # left by the run that this one replaces
     if not len(usable):
@@ -105,9 +113,25 @@ def command(
             f"none of the {len(found)} files is a readable image; got {usable.problems[-1].reason!r} for the last one"
         )
     result.save(output)
+    _report(result, output, listing, as_json)
+
+
+def _report(result: Extraction, output: Path, listing: Path, as_json: bool) -> None:
+    """Print the outcome, in words or as one JSON object."""
+    usable = result.images
     counts = usable.class_counts
+    n_labelled, n_problems = sum(counts.values()), len(usable.problems)
+    if as_json:
+        outcome = {
+            "output": str(output), "images": len(usable), "labelled": n_labelled, "classes": counts,
+            "reused": result.n_reused, "problems": n_problems, "problems_file": str(listing) if n_problems else None,
+        }  # fmt: skip
+        click.echo(json.dumps(outcome))
+        return
+    if n_problems:
+        click.echo(f"{n_problems} problem(s), listed in {listing}")
     click.echo(
-        f"{output}: {len(usable)} images, {sum(counts.values())} labelled in {len(counts)} classes; "
+        f"{output}: {len(usable)} images, {n_labelled} labelled in {len(counts)} classes; "
         f"{result.n_reused} reused from {result.store.path}"
     )
 

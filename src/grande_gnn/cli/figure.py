@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from grande_gnn.cli.experiment_options import RunOptions, data_options, run_options, run_trials
-from grande_gnn.cli.options import device_option, graph_options, seed_option
+from grande_gnn.cli.options import device_option, folds_option, graph_options, seed_option
 
 
 @click.group("figure", context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,7 +18,7 @@ def command() -> None:
     """Draw a figure of the paper as PNG and SVG (needs the extra 'plot')."""
 
 
-@command.command("sigma")
+@command.command("sigma", short_help="Accuracy against σ.")
 @data_options
 @run_options
 def sigma(**options: Any) -> None:
@@ -36,12 +36,12 @@ def sigma(**options: Any) -> None:
     sys.exit(1 if results.failed else 0)
 
 
-@command.command("degree")
+@command.command("degree", short_help="The paper's worked example of the degree.")
 @data_options
 @graph_options
-@click.option("--sigma", type=float, default=0.2, show_default=True)
-@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
-@click.option("--nodes", type=int, nargs=2, help="Two samples to show instead of a typical far and near one.")
+@click.option("--sigma", type=float, default=0.2, show_default=True, help="The σ of the GRaNDe degree.")
+@folds_option
+@click.option("--nodes", type=int, nargs=2, help="Two samples to show instead of typical ones.")
 @click.option(
     "--images",
     metavar="DIR",
@@ -55,7 +55,7 @@ def degree(
     normalize: str, sigma: float, folds: int, nodes: tuple[int, int] | None, images: Path | None,
     device: str, seed: int,
 ) -> None:  # fmt: skip
-    """The worked example: a node with far and one with near neighbors, and how δ is computed.
+    """The worked example: a node with distant and one with close neighbors, and how δ is computed.
 
     APPNP is trained on the first fold's labels, and distances are those of its outputs before propagation, as
     in the paper. Thumbnails are read from --images: the folder that `grande extract` was given.

@@ -59,11 +59,11 @@ TEMPLATE_WRITTEN = (
 )  # fmt: skip
 @click.option(
     "--sigma", type=AutoOr(float), default="auto", show_default=True,
-    help="The smaller, the more far neighbors are penalized.",
+    help="The smaller σ is, the more distant neighbors are penalized.",
 )  # fmt: skip
 @click.option(
     "--graph", type=ChoiceOf(lambda: ["auto", *public_graphs()]), default="auto", show_default=True,
-    help="How images are connected. auto, here and in sigma, neighbors and normalize: several graphs together.",
+    help="How images are connected. auto, also of --sigma, --neighbors and --normalize: a committee of graphs.",
 )  # fmt: skip
 @click.option(
     "--neighbors", type=AutoOr(click.IntRange(min=1)), default="auto", show_default=True,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "chain",
     "device_option",
+    "folds_option",
     "graph_file_options",
     "graph_from_files",
     "graph_options",
@@ -37,8 +38,14 @@ device_option = click.option(
 )
 """``--device``."""
 
+folds_option = click.option(
+    "--folds", type=click.IntRange(min=2), default=10, show_default=True,
+    help="Parts of the samples; each of them in turn is labelled, and the others are tested.",
+)  # fmt: skip
+"""``--folds``."""
+
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default="0", help="Random seed."
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
 )
 """``--seed``."""
 
@@ -119,7 +126,9 @@ def graph_from_files(
 
 
 model_options = chain(
-    click.option("--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True),
+    click.option(
+        "--model", type=ChoiceOf(lambda: MODELS), default="appnp", show_default=True, help="The network that is trained."
+    ),
     click.option(
         "--hidden", type=click.IntRange(min=0), default=256, show_default=True,
         help="Neurons of APPNP's hidden layer; 0 for one linear layer.",

@@ -52,6 +52,22 @@ def test_the_recall_is_raised_until_it_is_enough(small_groups):
     assert share_found(quick, TRUTH) == pytest.approx(low.value, abs=0.02)
 
 
+def test_overlapping_groups_of_one_level_find_more_than_those_of_several(small_groups, monkeypatch):
+    """Samples beside the border of a group meet their neighbors in the others only if those overlap at the last level."""
+
+    def found(leaders):
+        monkeypatch.setattr(module, "LEADERS", leaders)
+        search, compared = module._Search(torch.from_numpy(X), 20, 0), []
+        merge = search.kept.merge
+        monkeypatch.setattr(search.kept, "merge", lambda *a: compared.append(a[2].numel()) or merge(*a))
+        search.partition()
+        return search.recall().value, sum(compared)
+
+    (one_level, pairs), (several, pairs_of_several) = found(4096), found(12)
+    assert one_level > several + 0.03
+    assert pairs < 1.2 * pairs_of_several
+
+
 def test_entries_are_different_and_ordered_as_in_exact_lists(small_groups):
     lists, _ = approximate_lists(X, 20, CPU)
     np.testing.assert_array_equal(lists[:, 0], np.arange(len(X)))

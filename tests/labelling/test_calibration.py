@@ -88,6 +88,15 @@ def test_unfamiliar_samples_are_made_up_for_by_the_others():
     assert (out * familiarity).mean() == pytest.approx(0.7, abs=1e-4)
 
 
+def test_only_the_samples_that_are_asked_about_count():
+    p, asked = made(), np.arange(400) % 3 == 1
+    familiarity = np.where(np.arange(400) % 5 == 0, 0.5, 1.0)
+    few = fit_calibration(CURVE, p, 0.7, familiarity, asked)
+    assert few == fit_calibration(CURVE, p[asked], 0.7, familiarity[asked])
+    assert few != fit_calibration(CURVE, p, 0.7, familiarity)
+    assert fit_calibration(CURVE, p, 0.7, asked=np.zeros(400, dtype=bool)) == Calibration()
+
+
 def test_what_cannot_be_reached_is_approached():
     p = made()
     assert fit_calibration(CURVE, p, 1.0).probabilities(p).max(axis=1).mean() > 0.999

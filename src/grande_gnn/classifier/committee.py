@@ -161,14 +161,16 @@ def train_committee(
     def trained(part: tuple[Choice, LearningProblem, float, float]) -> tuple[Member, Float]:
         choice, problem, T, weight = part
         member, p = Member.train(choice, problem, labels, temperature=T, weight=weight, progress=advance)
-        return member, weight * p
+        p *= weight
+        return member, p
 
     each = for_each_member(trained, zip(choices, problems, votes.temperatures, votes.weights, strict=True))
-    members, parts = [member for member, _ in each], [p for _, p in each]
+    members, total = [member for member, _ in each], _sum([p for _, p in each])
     linear = _graph_free(votes, problems[0], codes, weights)
     if linear is not None:
-        parts.append(linear.weight * linear.probabilities(problems[0].inputs, problems[0].settings.device))
-    return Committee(tuple(members), linear), _sum(parts), votes.halves
+        for rows, p in linear.in_blocks(problems[0].inputs, device=problems[0].settings.device):
+            total[rows] += linear.weight * p
+    return Committee(tuple(members), linear), total, votes.halves
 
 
 def choose(preparation: Preparation, codes: Codes, wanted: Choice) -> Selection:

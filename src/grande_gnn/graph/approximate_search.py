@@ -49,8 +49,15 @@ ENOUGH = 0.95
 OVERLAP = 3
 """Groups of a partition that each sample joins."""
 
+LEADERS = 4096
+"""Leaders of overlapping groups, at most. Groups of several levels overlap in the first only, and find fewer neighbors;
+up to 3.6 million samples one level is enough."""
+
 BRANCHES = 256
-"""Leaders that are compared at a time; more groups are made in several levels."""
+"""Leaders of groups that do not overlap; more groups are made in several levels, which is faster and as good."""
+
+COMPARED = 2**25
+"""Distances to leaders that are computed at a time."""
 
 LARGEST = {"cpu": 4000, "cuda": 4000}
 """Samples of a group of a partition, at most. Larger products pay on a GPU."""
@@ -172,14 +179,15 @@ class _Search:
             yield members
             return
         wanted = math.ceil(1.5 * overlap * len(members) / largest)
-        leaders = members[self._some(len(members), min(BRANCHES, len(members) // 2, max(2, wanted)))]
+        most = min(LEADERS if overlap > 1 else BRANCHES, len(members) // 2)
+        leaders = members[self._some(len(members), min(most, max(2, wanted)))]
         overlap = min(overlap, len(leaders) - 1)
         nearest = torch.cat(
             [
                 partial_squares(self.sketch, self.sketch_squares, part, leaders)
                 .topk(overlap, largest=False)
                 .indices
-                for part in members.split(2**15)
+                for part in members.split(COMPARED // len(leaders))
             ]
         ).flatten()
         order = nearest.argsort(stable=True)

@@ -87,10 +87,11 @@ def assess(
         return replace(unchecked, **known_anyway, **sets, note=_why_unchecked(codes))
     known = _held_out_labels(clf, halves)
     outlook = _outlook(clf, codes, known, halves)
-    probabilities = outlook.probabilities.copy()
     views = known.views
-    probabilities[views.rows[views.answerable]] = known.probabilities[views.answerable]
-    result = _answers(probabilities, names, files, given)
+    by_class = _by_class(known, outlook, codes < 0, names)
+    # From here on, labels that were held out are answered as such: in place, as these are n × classes numbers.
+    outlook.probabilities[views.rows[views.answerable]] = known.probabilities[views.answerable]
+    result = _answers(outlook.probabilities, names, files, given)
     if coverage is not None:
         known_anyway |= _label_sets(coverage, halves, known, outlook, names, result)
     return replace(
@@ -98,7 +99,7 @@ def assess(
         **known_anyway,
         suspicions=_suspicions(known, names),
         accuracy=outlook.accuracy,
-        class_accuracy=_by_class(known, outlook, codes < 0, names),
+        class_accuracy=by_class,
         bins=reliability_bins(
             known.probabilities.max(axis=1)[views.answerable], views.right[views.answerable]
         ),
@@ -227,7 +228,7 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
         draws.spread, estimate.high - estimate.low, n_labels=len(views.rows), effective=float(known.weights.sum()),
         n_single=int(np.sum(np.bincount(views.labels) == 1)), test=test,
     )  # fmt: skip
-    calibration = fit_calibration(known.curve, full[unlabelled], estimate.value, factor[unlabelled])
+    calibration = fit_calibration(known.curve, full, estimate.value, factor, unlabelled)
     return _Outlook(
         estimate, calibration, by_row_blocks(lambda p, f: calibration.probabilities(p) * f[:, None], full, factor),
         scores, strange, doubts,

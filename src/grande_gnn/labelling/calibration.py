@@ -74,23 +74,29 @@ def with_winner(probabilities: Float, confidence: Float) -> Float:
 
 
 def fit_calibration(
-    curve: Correctness, uncalibrated: Float, accuracy: float, familiarity: Float | None = None
+    curve: Correctness,
+    uncalibrated: Float,
+    accuracy: float,
+    familiarity: Float | None = None,
+    asked: NDArray[np.bool_] | None = None,
 ) -> Calibration:
     """The calibration with the curve's slope whose mean confidence in these samples is their expected accuracy.
 
     Parameters
     ----------
     curve : how often a confidence is right.
-    uncalibrated : the classifier's probabilities of the unlabelled samples.
-    accuracy : what is expected on them.
+    uncalibrated : the classifier's probabilities.
+    accuracy : what is expected on these samples.
     familiarity : a factor that each sample's confidence is multiplied by afterwards; None: 1.
+    asked : which samples count, the unlabelled ones; None: all. A mask, as a selection would copy all probabilities.
     """
-    if uncalibrated.shape[1] == 1 or not len(uncalibrated):
+    asked = np.ones(len(uncalibrated), dtype=bool) if asked is None else asked
+    if uncalibrated.shape[1] == 1 or not asked.any():
         return Calibration()
-    factor = np.ones(len(uncalibrated)) if familiarity is None else familiarity
-    slope = _slope(curve, uncalibrated.max(axis=1))
+    factor = np.ones(int(asked.sum())) if familiarity is None else familiarity[asked]
+    slope = _slope(curve, uncalibrated.max(axis=1)[asked])
     # With the log-odds and the limits of the winners at hand, each trial costs no pass over all classes.
-    x, least = by_row_blocks(_winners, uncalibrated).T
+    x, least = by_row_blocks(_winners, uncalibrated)[asked].T
 
     def gap(offset: float) -> float:
         confidence = np.maximum(expit(slope * x + offset), least)

@@ -32,6 +32,18 @@ def test_small_sparse_features_give_what_dense_ones_give(bags, form):
     assert sparse.n_features_in_ == 40
 
 
+def test_features_are_copied_unless_the_caller_gives_them_away(bags):
+    X, _, few = bags
+    X[0] = -0.0
+    kept = GrandeClassifier(**FAST).fit(X, few)
+    assert not np.shares_memory(kept.features_, X)
+    assert np.signbit(X[0]).all()
+    given = GrandeClassifier(**FAST).fit(X, few, copy=False)
+    assert np.shares_memory(given.features_, X)
+    assert not np.signbit(X).any()
+    np.testing.assert_array_equal(given.label_distributions_, kept.label_distributions_)
+
+
 @pytest.fixture
 def large(monkeypatch):
     monkeypatch.setattr(reduction, "DENSE_BYTES", 100)

@@ -14,7 +14,7 @@ from grande_gnn.graph import Neighbors, build_graph, ranked_lists
 from grande_gnn.graph.graph_files import save_graph, save_lists
 from grande_gnn.graph.neighbors import BACKENDS
 from grande_gnn.images import find_images
-from grande_gnn.labelling import Calibration, label_features, reuse
+from grande_gnn.labelling import Calibration, label_features, reuse, run
 from grande_gnn.labelling.decisions import Decision, Journal
 from grande_gnn.labelling.run import extract_images
 from grande_gnn.review.rewriting import write_reviewed
@@ -129,6 +129,19 @@ def test_features_are_labelled_by_number_or_by_name(groups):
     named = label_features(X.tolist(), given, files=[f"{i}.jpg" for i in range(len(X))], options=FIXED)
     assert named.labels == result.labels
     np.testing.assert_array_equal(named.confidence, result.confidence)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_features_of_the_caller_stay_as_they_are_and_are_copied_once(groups, monkeypatch, kind):
+    X, _, y = groups()
+    features = X.astype(kind)
+    features[0] = -0.0
+    made, check = [], run.check_features
+    monkeypatch.setattr(run, "check_features", lambda *a: made.append(check(*a)) or made[-1])
+    result = label_features(features, y, options=FIXED)
+    assert np.signbit(features[0]).all()
+    is_kept = np.shares_memory(result.classifier.features_, made[0])
+    assert is_kept == (kind != np.float32)  # float32 features are the caller's own array
 
 
 @pytest.mark.parametrize("files", [["a"] * 90, [str(i) for i in range(89)]])

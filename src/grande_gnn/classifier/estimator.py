@@ -149,6 +149,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         graph: Any = None,
         halves: HalfFeatures | None = None,
         search: str | SearchBackend = "auto",
+        copy: bool = True,
     ) -> Self:
         """Spread the labels of ``y`` over all samples.
 
@@ -161,9 +162,10 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
             neighbors searched in X.
         halves : other features for the trainings on halves of the labels, where X depends on the labels.
         search : a backend of :class:`~grande_gnn.graph.Neighbors`: a name such as ``"approximate"``, or a function.
+        copy : whether X is copied; False takes a float32 array as it is, and makes its zeros positive.
         """
         settings, wanted = self.settings(), self._wanted(graph)
-        X_array = self._checked(X, reset=True)
+        X_array = self._checked(X, reset=True, copy=copy)
         codes, self.classes_ = check_labels(y, len(X_array), type(self).__name__)
         self.features_, codes = with_context(X_array, codes, self.context)
         preparation = Preparation(

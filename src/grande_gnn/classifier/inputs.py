@@ -29,7 +29,7 @@ class CheckedInputs(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
+    def _checked(self, X: ArrayLike, *, reset: bool, copy: bool = True) -> NDArray[np.float32]:
         if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
             check_features(X, name="X")  # refuses them; scikit-learn would take dates for numbers
         if reset:
@@ -40,7 +40,7 @@ class CheckedInputs(BaseEstimator):
         dense = Reduction(None).transform(X) if sp.issparse(X) else X
         with one_line_errors(), np.errstate(over="ignore"):
             array = validate_data(self, dense, reset=reset, dtype=np.float32, ensure_all_finite=False)
-        return _own_copy(check_features(array, name="X"))
+        return _without_negative_zeros(check_features(array, name="X"), copy)
 
     def _reduced(self, X: Any, reduction: Reduction) -> NDArray[np.float32]:
         """Few features instead of very many; dense rows of the many are welcome too."""
@@ -51,12 +51,12 @@ class CheckedInputs(BaseEstimator):
         rows = X if sp.issparse(X) else sp.csr_matrix(check_features(X, name="X"))
         assert reduction.components is not None
         self.n_features_in_ = reduction.components.shape[1]
-        return _own_copy(check_features(reduction.transform(rows), name="X"))
+        return _without_negative_zeros(check_features(reduction.transform(rows), name="X"), copy=False)
 
 
-def _own_copy(array: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A copy in which −0 is 0, so that equal rows have equal bytes."""
-    out = np.empty_like(array)
+def _without_negative_zeros(array: NDArray[np.float32], copy: bool) -> NDArray[np.float32]:
+    """The array, or a copy of it, in which −0 is 0, so that equal rows have equal bytes."""
+    out = np.empty_like(array) if copy else array
 
     def fill(rows: slice) -> None:
         np.add(array[rows], np.float32(0), out=out[rows])

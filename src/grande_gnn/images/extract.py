@@ -61,8 +61,14 @@ class Extraction:
         return self.store.identity
 
     def features(self) -> NDArray[np.float32]:
-        """All features in memory, one row per image."""
-        return np.concatenate(list(self.store.features(self.digests)))
+        """All features in memory, one row per image, without a second copy of all of them on the way."""
+        out, start = np.empty((len(self.digests), 0), dtype=np.float32), 0
+        for block in self.store.features(self.digests):
+            if not start:
+                out = np.empty((len(self.digests), block.shape[1]), dtype=np.float32)
+            out[start : start + len(block)] = block
+            start += len(block)
+        return out
 
     def thumbnails(self, rows: Sequence[int] | None = None) -> Iterator[Image.Image | None]:
         """Yield thumbnails of 64 × 64 pixels of all images, or of those in ``rows``.

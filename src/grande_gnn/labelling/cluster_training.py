@@ -34,8 +34,9 @@ def train_and_assess(
     coverage: float | None = None,
     search: Any = "auto",
 ) -> Labelling:
-    """Fit the classifier and turn it into a labelling; ``search`` is a backend of the neighbors."""
-    return assess(clf.fit(features, labels, graph, search=search), labels, files, coverage=coverage)
+    """Fit the classifier, which takes the features over, and turn it into a labelling; ``search`` finds the neighbors."""
+    fitted = clf.fit(features, labels, graph, search=search, copy=False)
+    return assess(fitted, labels, files, coverage=coverage)
 
 
 def train_on_cluster(

@@ -112,7 +112,7 @@ def label_features(
         classes = n_classes(labels)
         training = 0 if options.on_ray else training_memory(shape[0], shape[1], classes, options.classifier())
         check_label_memory(shape[0], shape[1], classes, things="samples", training=training)
-    X = check_sparse(features) if issparse(features) else check_features(features)
+    X = check_sparse(features) if issparse(features) else _own_features(features)
     n = X.shape[0]
     names = [str(i) for i in range(n)] if files is None else [str(file) for file in files]
     if len(names) != n or len(set(names)) != len(names):
@@ -244,6 +244,13 @@ def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None
         )
     if options.copy_to is not None:
         check_copies(options.copy_to)
+
+
+def _own_features(features: ArrayLike) -> NDArray[np.float32]:
+    """The features as an array that the classifier may keep: one more copy only if they are float32 already."""
+    X = check_features(features)
+    is_new = isinstance(features, np.ndarray) and not np.may_share_memory(X, features)
+    return X if is_new else X.copy()
 
 
 def _labelled(

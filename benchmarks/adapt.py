@@ -77,7 +77,7 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "no-contrast": ("last", replace(BASE, contrast=0.0)),
     "no-bank": ("last", replace(BASE, smoothing=0.0)),
     "no-average": ("last", replace(BASE, ema=0.0)),
-    "new-views": ("live", BASE),
+    "new-views": ("live", BASE),  # the default on a GPU, with the last 11 blocks
     "no-lesson-rate0.1": ("last", replace(ONCE, backbone_rate=0.1)),
     "no-lesson-rate1": ("last", replace(ONCE, backbone_rate=1.0)),
     "no-lesson-weak-200": ("last", replace(ONCE, contrast_with="weak", steps=200)),
@@ -105,10 +105,20 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
 JUDGED = "judged-"
 """Before the name of a recipe: what ``grande label --adapt`` does with it."""
 
+NEW_VIEWS = "new-views-"
+"""Before the name of a recipe of the last blocks: with new views at every step, as on a GPU by default."""
+
 KEY = ("photos", "labels", "blocks", "recipe", "split", "extractor")
 """What makes a row another one."""
 
 AUTO = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
+
+
+def find_recipe(name: str) -> tuple[str, Recipe]:
+    """Form and recipe of a name, which may begin with :data:`NEW_VIEWS`."""
+    if name not in RECIPES and name.startswith(NEW_VIEWS):
+        return "live", RECIPES[name.removeprefix(NEW_VIEWS)][1]
+    return RECIPES[name]
 
 
 def pack(folder: Path, target: Path) -> None:
@@ -185,8 +195,9 @@ class Photos:
         with np.load(self.file) as archive:
             self.labels = archive["labels"].astype(np.int64)
         self.loaded = load_trainable(options.extractor, options.weights).to(self.device)
-        self.trunk, self.tail = self.loaded.network.split(task.blocks)
-        self.trunk.eval()
+        self.tail = self.loaded.network.split(task.blocks)[1]
+        fast = load_extractor(options.extractor, options.weights).to(self.device)
+        self.trunk = fast.network.split(task.blocks)[0].eval()
         self.live = LiveViews(
             unpack(self.file, self.loaded.preprocess.resize)[0], self.loaded.preprocess,
             self.loaded.preprocess.size, self.device,
@@ -204,8 +215,7 @@ class Photos:
         path = self.options.maps and self.options.maps / f"maps-{key}.npy"
         if path and path.exists():
             return CachedViews.from_maps(torch.from_numpy(np.load(path)).to(self.device))
-        fast = load_extractor(self.options.extractor, self.options.weights).to(self.device)
-        kept = kept_views(self.live, fast.network.split(self.blocks)[0], len(self.labels), self.options.views)
+        kept = kept_views(self.live, self.trunk, len(self.labels), self.options.views)
         assert isinstance(kept, CachedViews)
         if path:
             np.save(path, kept.maps.cpu().numpy())
@@ -253,14 +263,7 @@ class Photos:
             training.step()
             if training.is_lesson:
                 teach_again(training, self.teach, self.frozen, codes)
-        self.last = training, views
         return self.features(training.average.backbone, views), training.predict().cpu().numpy()
-
-    def fresh(self) -> np.ndarray:
-        """The features of the last training with statistics taken anew from all images."""
-        training, views = self.last
-        training.take_statistics()
-        return self.features(training.average.backbone, views)
 
 
 def both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -297,7 +300,7 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     if task.recipe == "comatch":
         return comatch(task, photos, options)
     is_judged = task.recipe.startswith(JUDGED)
-    form, recipe = RECIPES[task.recipe.removeprefix(JUDGED)]
+    form, recipe = find_recipe(task.recipe.removeprefix(JUDGED))
     if options.steps:
         recipe = replace(recipe, steps=options.steps, batch=options.batch, ratio=options.ratio)
     labels = photos.labels
@@ -318,9 +321,6 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     adapted, own = photos.train(codes, teacher.label_distributions_, form, recipe)
     row |= {"train_seconds": round(time.perf_counter() - begin, 2), "head": accuracy(own)}
     sources = {"adapted": adapted, "both": both(photos.frozen, adapted)}
-    if options.fresh and not recipe.frozen_norms:
-        sources["fresh"] = photos.fresh()
-        sources["fresh_both"] = both(photos.frozen, sources["fresh"])
     more: dict[str, dict[str, Any]] = {used: {} for used in sources}
     if is_judged:
         halves = teacher.halves_
@@ -459,9 +459,6 @@ def main() -> None:
     running.add_argument("--seed", type=int, default=0)
     running.add_argument(
         "--search", action="store_true", help="let cuDNN search for the fastest convolutions"
-    )
-    running.add_argument(
-        "--fresh", action="store_true", help="also with statistics taken anew after training"
     )
     running.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     showing = commands.add_parser("summary")

@@ -182,6 +182,7 @@ def test_what_is_left_open_depends_on_the_device():
     assert {key: getattr(filled, key) for key in DEFAULTS["cpu"]} == DEFAULTS["cpu"]
     assert OPTIONS.filled().recipe is OPTIONS.chosen is RECIPE
     assert replace(OPTIONS, n_views=0).filled().n_views == 0
+    assert DEFAULTS["cuda"]["n_views"] == 0  # every view is a new one
 
 
 def test_views_are_kept_as_far_as_memory_allows(task, tiny_network, monkeypatch):
@@ -198,6 +199,7 @@ def test_views_are_kept_as_far_as_memory_allows(task, tiny_network, monkeypatch)
     kept = kept_views(live, trunk, 36, 2)
     assert isinstance(kept, CachedViews)
     assert len(kept.maps) == 3
+    assert isinstance(kept_views(live, trunk, 36, 0), TrunkViews)
     monkeypatch.setattr(view_source, "MAPS", 3 * one - 1)
     assert isinstance(kept_views(live, trunk, 36, 2), TrunkViews)
 

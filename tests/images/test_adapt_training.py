@@ -143,29 +143,6 @@ def test_frozen_norms_keep_their_statistics_and_learn_their_scale(start):
             assert not torch.equal(weight, new_weight)
 
 
-def test_statistics_that_are_taken_anew_are_those_of_all_images(start):
-    run = start()
-    run.step()
-    first = norms(run.average)[0]
-    first.num_batches_tracked += 100  # as after a long training elsewhere
-    seen = []
-    run.take_statistics(chunk=9)  # 36 images: equal parts, so that the mean of means is the mean
-    hook = first.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
-    run.average(run.views.center(torch.arange(36)))
-    hook.remove()
-    torch.testing.assert_close(first.running_mean, seen[0].mean((0, 2, 3)))
-    assert not first.training
-
-
-def test_statistics_are_taken_anew_after_the_last_step_only(start):
-    run = start(replace(FAST, steps=2, fresh_statistics=True))
-    counts = []
-    run.take_statistics = lambda: counts.append(run.number)
-    run.step()
-    run.step()
-    assert counts == [2]
-
-
 def test_the_contrast_with_the_weak_view_needs_one_strong_view_less(start, monkeypatch):
     similar = []
     monkeypatch.setattr(

@@ -70,7 +70,8 @@ def test_progress_ends_at_the_number_of_views():
     assert told == [(5, 15), (10, 15), (15, 15)]
 
 
-def test_views_through_a_trunk_are_its_maps_of_new_views():
+def test_views_through_a_trunk_are_its_maps_of_new_views(monkeypatch):
+    monkeypatch.setattr(view_source, "has_bfloat16", lambda device: False)
     views, trunk = live(), nn.Conv2d(3, 4, 3)
     through, rows = TrunkViews(views, trunk), torch.tensor([0, 2])
     with torch.no_grad():
@@ -80,6 +81,19 @@ def test_views_through_a_trunk_are_its_maps_of_new_views():
             through.strong(rows, generator(3)), trunk(views.strong(rows, generator(3)))
         )
     assert not through.weak(rows, generator()).requires_grad
+
+
+def test_new_views_through_a_trunk_may_be_rounded_but_not_the_center(monkeypatch):
+    monkeypatch.setattr(view_source, "has_bfloat16", lambda device: True)
+    views, trunk, rows = live(), nn.Conv2d(3, 4, 3), torch.tensor([0, 2])
+    through = TrunkViews(views, trunk)
+    with torch.no_grad():
+        exact = trunk(views.weak(rows, generator(3)))
+        torch.testing.assert_close(through.center(rows), trunk(views.center(rows)))
+    rounded = through.weak(rows, generator(3))
+    assert rounded.dtype == torch.float32
+    assert not torch.equal(rounded, exact)
+    torch.testing.assert_close(rounded, exact, atol=0.05, rtol=0.02)
 
 
 def test_as_many_views_are_kept_as_fit():

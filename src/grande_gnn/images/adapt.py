@@ -63,16 +63,17 @@ LOSS_EVERY = 10
 """The loss is read once in this many steps, because reading it makes the CPU wait for the GPU."""
 
 FORMS = ("full", "last")
-"""``"full"`` trains the whole network. ``"last"`` trains only its last blocks, on views that are computed once: it takes a
-fraction of the time, was as accurate wherever it was measured, and works with lite0, lite1 and lite2 only."""
+"""``"full"`` trains the whole network. ``"last"`` trains only its last blocks: it takes a fraction of the time,
+was as accurate wherever it was measured, and works with lite0, lite1 and lite2 only."""
 
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "cuda": {"recipe": Recipe(), "n_views": 12, "blocks": 8},
+    "cuda": {"recipe": Recipe(), "n_views": 0, "blocks": 11},
     "cpu": {
         "recipe": Recipe(steps=150, batch=16, ratio=2, contrast_with="weak", lessons=0), "n_views": 3, "blocks": 5,
     },
 }  # fmt: skip
-"""The values of options that are None, for each device; a CPU gets fewer views, blocks and steps, and no lesson."""
+"""The values of options that are None, for each device. A GPU sees new views at every step; a CPU computes a few views once,
+trains fewer blocks for fewer steps, and has no lesson."""
 
 FIXED_GIB, PIXEL_GIB = 0.87, 1.737e-4 / 224
 """GPU memory of the form ``"full"`` with lite0: a constant, and an amount for each pixel of a labelled or strong view. They
@@ -268,15 +269,15 @@ def kept_views(
     *,
     only_center: bool = False,
 ) -> CachedViews | TrunkViews:
-    """The trunk's outputs for ``wanted`` views of each kind; if memory is short, for fewer, or for new views at every
-    step."""
+    """The trunk's outputs for ``wanted`` views of each kind, or for fewer if memory is short; for new views at every step if
+    none are wanted or none fit."""
     with torch.no_grad():
         probe = trunk(live.center(torch.zeros(1, dtype=torch.int64, device=live.device)))
     n_views = views_that_fit(n, 2 * probe.numel(), wanted)
-    size = 2 * probe.numel() * n * (2 * n_views + 1) / 2**30
-    logger.info("%d weak and strong views of each image are kept: %.2g GiB", n_views, size)
     if not n_views:
         return TrunkViews(live, trunk)
+    size = 2 * probe.numel() * n * (2 * n_views + 1) / 2**30
+    logger.info("%d weak and strong views of each image are kept: %.2g GiB", n_views, size)
     generator = torch.Generator(live.device).manual_seed(seed)
     return CachedViews(live, n, trunk, 0 if only_center else n_views, generator, progress)
 

@@ -76,9 +76,6 @@ class Recipe:
     frozen_norms: bool = True
     """Whether batch normalizations keep the statistics of the original network, so that the features of an image do not
     depend on the other images in its batch."""
-    fresh_statistics: bool = False
-    """Whether, at the end, the statistics of the averaged network's batch normalizations are computed again, from the center
-    views of all images."""
 
 
 class _WithHeads(nn.Module):
@@ -225,27 +222,11 @@ class AdaptTraining:
         )  # at first, the average forgets faster
         self._average_in(memory)
         self.number += 1
-        if self.number == self.recipe.steps and self.recipe.fresh_statistics:
-            self.take_statistics()
 
     @torch.no_grad()
     def _average_in(self, memory: float) -> None:
         old, new = self._averaged
         torch._foreach_lerp_(old, new, 1 - memory)
-
-    @torch.no_grad()
-    def take_statistics(self, chunk: int = 128) -> None:
-        """Compute mean and variance of each batch normalization of the averaged network from the center views of all
-        images."""
-        norms = [m for m in self.average.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
-        for norm in norms:
-            norm.reset_running_stats()
-            norm.train().momentum = None  # the plain mean over all batches
-        rows = torch.randperm(len(self.codes), generator=self.generator, device=self.codes.device)
-        for part in rows.split(chunk):
-            if len(part) > 1:
-                self.average(self.views.center(part))
-        self.average.eval()
 
     def _pairs(self) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors of the averaged network and of the network, in the same order; they are only ever changed in place."""

@@ -70,21 +70,24 @@ class LiveViews:
 
 
 class TrunkViews:
-    """Maps that a frozen trunk computes from new views at every step, used if the maps of all images do not fit in
-    memory."""
+    """Maps that a frozen trunk computes from new views at every step."""
 
     def __init__(self, live: LiveViews, trunk: nn.Module) -> None:
         self._live, self._trunk = live, trunk
+        self._rough = has_bfloat16(live.device)
 
     @torch.no_grad()
+    def _random(self, views: Tensor) -> Tensor:
+        with torch.autocast(self._live.device.type, torch.bfloat16, enabled=self._rough):
+            return self._trunk(views).float()
+
     def weak(self, rows: Tensor, generator: torch.Generator) -> Tensor:
         """Maps of new weak views."""
-        return self._trunk(self._live.weak(rows, generator))
+        return self._random(self._live.weak(rows, generator))
 
-    @torch.no_grad()
     def strong(self, rows: Tensor, generator: torch.Generator) -> Tensor:
         """Maps of new strong views."""
-        return self._trunk(self._live.strong(rows, generator))
+        return self._random(self._live.strong(rows, generator))
 
     @torch.no_grad()
     def center(self, rows: Tensor) -> Tensor:

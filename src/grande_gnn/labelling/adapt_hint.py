@@ -13,9 +13,9 @@ from grande_gnn.labelling.result import Labelling
 __all__ = ["adapt_hint", "adapt_seconds"]
 
 PER_VIEW = {"cuda": 2e-4, "cpu": 0.02}
-PER_STEP = {"cuda": 0.03, "cpu": 0.9}
+PER_STEP = {"cuda": 0.05, "cpu": 0.9}
 """Seconds for one view of one image that is computed once, and for one step of the last blocks, with lite0: on an H200, as
-``benchmarks/results/adapt_profile.csv`` has it, and on two cores of a CPU, where both are guesses."""
+``benchmarks/results/adapt_time.csv`` has it, and on two cores of a CPU, where both are guesses."""
 
 SHORT_S = 1200
 """Adapting is not suggested where it would take longer than this."""

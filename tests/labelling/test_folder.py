@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -130,14 +131,33 @@ def test_a_further_entry_is_one_function_and_one_line(result, tmp_path, monkeypa
     result.save(tmp_path / "out", overwrite=True)  # it is known as ours
 
 
-def test_an_entry_that_fails_leaves_the_earlier_result(result, tmp_path, monkeypatch):
+def test_the_report_is_written_while_the_others_are_and_in_the_thread_that_called(
+    result, tmp_path, monkeypatch
+):
+    begun, threads = threading.Event(), []
+    report, model = ENTRIES["report.html"], ENTRIES["model"]
+
+    def wait_for_the_model(*arguments):
+        threads.append(threading.get_ident())
+        assert begun.wait(30)
+        report(*arguments)
+
+    monkeypatch.setitem(ENTRIES, "report.html", wait_for_the_model)
+    monkeypatch.setitem(ENTRIES, "model", lambda *a: begun.set() or model(*a))
+    result.save(tmp_path / "out")
+    assert threads == [threading.get_ident()]
+    assert Labelling.load(tmp_path / "out").files == result.files
+
+
+@pytest.mark.parametrize("name", ["report.html", "model"])
+def test_an_entry_that_fails_leaves_the_earlier_result(result, tmp_path, monkeypatch, name):
     result.save(tmp_path / "out")
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
 
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setitem(ENTRIES, "report.html", fail)
+    monkeypatch.setitem(ENTRIES, name, fail)
     with pytest.raises(OSError, match="disk full"):
         write_labelling(result, tmp_path / "out", overwrite=True)
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
@@ -92,12 +93,14 @@ def _write_texts(labelling: Labelling, path: Path, folder: Path) -> None:
         write_csv(path, ["file", "text"], zip(labelling.files, labelling.texts, strict=True))
 
 
+REPORT = "report.html"
+
 ENTRIES: dict[str, Writer] = {
     "predictions.csv": _write_predictions,
     "settings.json": _write_settings,
     "problems.csv": _write_problems,
     "model": _write_model,
-    "report.html": _write_report,
+    REPORT: _write_report,
     "texts.csv": _write_texts,
 }
 """Every result consists of these, the first marking it as complete. Together with the exports that are written now, or were
@@ -181,9 +184,18 @@ def write_labelling(
     advance = counting("write", len(ENTRIES))
 
     def fill(part: Path) -> None:
-        for name, write in ENTRIES.items():
-            write(marked, part / name, folder)
+        def write(*names: str) -> None:
+            for name in names:
+                ENTRIES[name](marked, part / name, folder)
+
+        # The report takes the longest. It stays in this thread, to which the feature store with its thumbnails belongs.
+        others = [name for name in ENTRIES if name != REPORT]
+        with ThreadPoolExecutor(1) as beside:
+            written = beside.submit(write, *others)
+            write(REPORT)
             advance(1)
+            written.result()
+            advance(len(others))
         if labelling.adapted_weights is not None:
             copy_whole(labelling.adapted_weights, part / ADAPTED_FILE)
         write_exports(part, labelling, folder, names)

@@ -25,7 +25,6 @@ import numpy as np
 
 from common import RESULTS, made_features, read_rows, write_rows
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
-from grande_gnn.labelling.short_training import train_shortly
 from grande_gnn.review.full_fit import full_fit
 from grande_gnn.review.queues import QUEUES, View
 from grande_gnn.review.quick import QuickAnswer, answer_of, basis_of
@@ -52,7 +51,7 @@ def flowers(options: argparse.Namespace) -> tuple[Labelling, np.ndarray]:
     with np.load(folder / "features_lite0.npz") as file:
         X, files = file["features"].astype(np.float32), [str(name) for name in file["files"]]
         truth = np.array([str(file["classes"][label]) for label in file["labels"]])
-    settings = LabelOptions(model=options.model, paper=options.paper, device="cpu")
+    settings = LabelOptions(model=options.model, paper=options.paper, device=options.device)
     begin = time.perf_counter()
     labelling = label_features(X, two_per_class(truth, options.seed), files=files, options=settings)
     print(f"labelled in {time.perf_counter() - begin:.1f} s", flush=True)
@@ -93,7 +92,14 @@ def measure_page(options: argparse.Namespace) -> list[dict[str, Any]]:
             row = int(page.evaluate("document.getElementById('stage').dataset.row"))
             shown.append(_press(page, key[truth[row]]))
         took = time.perf_counter() - begin
+        print("next image shown, ms", sorted(round(ms) for ms in shown), flush=True)
         _wait(page, "document.getElementById('status').dataset.pending === '0'")
+        page.wait_for_timeout(1000)
+        answered = []
+        for _ in range(options.single):  # while the full training runs
+            row = int(page.evaluate("document.getElementById('stage').dataset.row"))
+            answered.append(_answered(page, key[truth[row]]))
+            page.wait_for_timeout(500)
         end = time.perf_counter()
         while not session.is_current:
             assert time.perf_counter() < end + 900, "the full training takes too long"
@@ -109,6 +115,7 @@ def measure_page(options: argparse.Namespace) -> list[dict[str, Any]]:
             "decisions per minute": 60 * options.decisions / took,
             "next image shown, median ms": float(np.median(shown)),
             "next image shown, 95 % ms": float(np.quantile(shown, 0.95)),
+            "decision to new labels on the page, median s": float(np.median(answered)),
             "full training after the last decision, s": settled,
         }.items()
     ]
@@ -130,6 +137,22 @@ def _press(page: Any, key: str) -> float:
     )
 
 
+def _answered(page: Any, key: str) -> float:
+    """Press a key; the seconds until the page has the labels that follow from this decision."""
+    return float(
+        page.evaluate(
+            """async (key) => {
+          const { store } = await import("/assets/store.js");
+          const before = store.state.n_decided, begin = performance.now();
+          document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+          while (store.state.n_decided === before) await new Promise((done) => setTimeout(done, 1));
+          return (performance.now() - begin) / 1000;
+        }""",
+            key,
+        )
+    )
+
+
 def _wait(page: Any, condition: str) -> None:
     end = time.perf_counter() + 60
     while not page.evaluate(condition):
@@ -141,7 +164,7 @@ def labelled(name: str, seed: int, options: argparse.Namespace) -> tuple[Labelli
     """A set with two labels per class, and the true label of every sample."""
     X, codes = labelled_set(options.data, name)
     truth = np.array([f"class {code:03d}" for code in codes])
-    settings = LabelOptions(model=options.model, paper=options.paper, device="cpu")
+    settings = LabelOptions(model=options.model, paper=options.paper, device=options.device)
     return label_features(X.astype(np.float32), two_per_class(truth, seed), options=settings), truth
 
 
@@ -158,11 +181,11 @@ def share_equal(labels: list[str], others: list[str]) -> float:
 
 
 def measure_agreement(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The first images of two queues are decided; provisional answers are compared with a full training on these labels."""
+    """The first images of a queue are decided; the quick answer is compared with a full training on these labels."""
     for name in options.sets:
         for seed in options.seeds:
             labelling, truth = labelled(name, seed, options)
-            for queue in ("useful", "unsure"):
+            for queue in options.queues:
                 order = queue_of(labelling, queue)
                 for n in options.counts:
                     about = f"{name}, seed {seed}, queue {queue}, {n} decisions"
@@ -172,14 +195,13 @@ def measure_agreement(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def compared(
     labelling: Labelling, truth: np.ndarray, decided: list[int], part: str, about: str
 ) -> list[dict[str, Any]]:
-    """How often each provisional answer after some decisions equals the full training, and how long each takes."""
+    """How often the quick answer after some decisions equals the full training, and how long each takes."""
     quick = QuickAnswer(labelling, basis_of(labelling))
     now = {row: label for row, label in enumerate(labelling.given) if label}
     now |= {row: str(truth[row]) for row in decided}
     labels = {labelling.files[row]: label for row, label in now.items()}
     quick.answer(now)  # what is made once
     answer, quick_s = timed(lambda: quick.answer(now))
-    short, short_s = timed(lambda: train_shortly(labelling, labels))
     full, full_s = timed(lambda: full_fit(labelling, labels))
     measures = {
         "no provisional answer equals full training": share_equal(labelling.labels, full.labels),
@@ -187,10 +209,6 @@ def compared(
         "quick answer, s": quick_s,
         "full training, s": full_s,
     }
-    if short is not None:
-        after = QuickAnswer(labelling, quick.basis, short).answer(now)
-        measures["short training equals full training"] = share_equal(after.labels, full.labels)
-        measures["short training, s"] = short_s
     print(about, {key: round(value, 4) for key, value in measures.items()}, flush=True)
     return [row_of(part, measure, value, about) for measure, value in measures.items()]
 
@@ -252,7 +270,7 @@ def measure_large(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """From a decision to new labels on many made samples, with the journal and the state, and full trainings."""
     X, codes = made_features(options.size, 256, 40)
     truth = np.array([f"class {c:02d}" for c in codes])
-    settings = LabelOptions(model=options.model, paper=options.paper, device="cpu")
+    settings = LabelOptions(model=options.model, paper=options.paper, device=options.device)
     given = two_per_class(truth, options.seed, 4)
     labelling, labelled_s = timed(lambda: label_features(X, given, options=settings))
     about = f"{options.size} samples"
@@ -297,7 +315,12 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--decisions", type=int, default=50)
-    parser.add_argument("--queue", default="unsure")
+    parser.add_argument(
+        "--single", type=int, default=11, help="decisions after which the page waits for their labels"
+    )
+    parser.add_argument("--queue", default="useful")
+    parser.add_argument("--queues", nargs="+", default=["useful", "unsure"], help="for agreement")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20])
     parser.add_argument("--sets", nargs="+", default=["flowers17"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="draws of the given labels")

@@ -111,7 +111,7 @@ def test_a_new_class_is_typed_found_renamed_and_merged(reviewer, session, link):
     assert session.labels()[other] == "violet"
     page.click("#edit")
     page.click("dialog .row:has-text('violet') button")
-    page.fill("dialog input[type=text]", "red")
+    page.keyboard.type("red")  # over the old name, which is selected
     page.click("dialog button:text-is('Rename')")
     reviewer.wait(page, "!document.getElementById('message').hidden")
     assert "a class of that name exists" in page.inner_text("#message")

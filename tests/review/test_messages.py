@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from grande_gnn.labelling.corrections import apply_decisions
 from grande_gnn.review.messages import changes_of, details_of, map_of, state_of
 
 
@@ -69,3 +70,12 @@ def test_texts_are_sent_with_their_details_and_named_as_texts(session):
     assert shown["text"].startswith("text 3 ")
     assert len(shown["text"]) == 600
     assert all(other["text"].startswith(f"text {other['row']} ") for other in shown["near"])
+
+
+def test_the_note_of_a_labelling_without_labels_goes_when_two_classes_have_some(session):
+    session.full = replace(session.full, given=[""] * 36, note="Label images of at least two classes.")
+    session.state = apply_decisions([], {"000.png": "red"})
+    assert state_of(session)["note"] == "Label images of at least two classes."
+    session.state = apply_decisions([], {"000.png": "red", "001.png": "green"})
+    session.version += 1
+    assert state_of(session)["note"] == ""

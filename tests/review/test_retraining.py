@@ -53,7 +53,7 @@ def test_a_failure_is_told_and_the_next_request_is_served():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of single threads")
-def test_a_gentle_thread_and_those_it_starts_give_way_and_no_others():
+def test_the_thread_and_those_it_starts_give_way_and_no_others():
     def niceness(labels=None):
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
@@ -65,13 +65,10 @@ def test_a_gentle_thread_and_those_it_starts_give_way_and_no_others():
         return seen
 
     done, usual = [], niceness()
-    for gentle in (True, False):
-        work = Retraining(
-            with_another, lambda result, labels: done.append(result), done.append, gentle=gentle
-        )
-        work.request({"a": "1"})
-        assert work.wait(10)
-        work.stop()
+    work = Retraining(with_another, lambda result, labels: done.append(result), done.append)
+    work.request({"a": "1"})
+    assert work.wait(10)
+    work.stop()
     lower = min(19, max(usual, 10))
-    assert done == [[lower, lower], [usual, usual]]
+    assert done == [[lower, lower]]
     assert niceness() == usual

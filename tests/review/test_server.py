@@ -206,3 +206,20 @@ def test_ten_thousand_requests_at_once_are_answered_or_refused(session, serve_se
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with opener.open(f"http://{HOST}:{port}/?token={token}", timeout=20) as page:
             assert page.status == 200
+
+
+def test_a_request_that_still_works_when_the_server_ends_leaves_no_traceback():
+    import asyncio
+
+    from grande_gnn.review.server import _answered
+
+    async def ended() -> int:
+        go = threading.Event()
+        task = asyncio.create_task(_answered(lambda: {"done": go.wait(5)}))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        status = (await task).status_code
+        go.set()
+        return status
+
+    assert asyncio.run(ended()) == 503

@@ -5,6 +5,8 @@ import pytest
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.result import Labelling
+from grande_gnn.review.full_fit import full_fit
+from grande_gnn.review.quick import QuickAnswer, basis_of
 from grande_gnn.review.session import Session
 
 
@@ -105,31 +107,19 @@ def test_changes_are_counted_against_the_full_training_before(session, wait_for)
     assert changed
 
 
-def test_a_short_training_answers_until_the_full_one_does(session, monkeypatch, wait_for):
-    import threading
-
-    from grande_gnn.labelling.short_training import train_shortly
-    from grande_gnn.review import session as module
-
-    go, full_fit = threading.Event(), module.full_fit
-    monkeypatch.setattr(module, "full_fit", lambda *all: go.wait(20) and full_fit(*all))
-    before = session.labels()
-    decided = dict(flipped(session, 6))
-    session.decide("label", list(decided)[:5], "red")
-    session.decide("label", list(decided)[5:], "red")
-    session._short.wait(20)
-    short = train_shortly(session.full, session.labels_to_train())
-    expected = [
-        label or short.classes[code]
-        for label, code in zip(short.given, short.probabilities.argmax(1), strict=True)
-    ]
-    wait_for(lambda: session.labels() == expected)
-    assert session.answer.is_provisional
-    changed = {row: old for row, (old, new) in enumerate(zip(before, expected, strict=True)) if old != new}
-    assert session.changes == {row: old for row, old in changed.items() if row not in decided}
-    go.set()
+def test_each_full_training_is_where_the_next_changes_and_quick_answers_start(session, wait_for):
+    session.decide("label", session.queue("unsure")[:6], "red")
     wait_for(lambda: session.is_current)
-    assert not session.answer.is_provisional
+    settled, first = session.labels(), session.full
+    session.retraining.stop()
+    session.decide("label", [session.queue("unsure")[0]], "blue")
+    given = {session.row_of[file]: label for file, label in session.labels_to_train().items()}
+    assert session.answer.labels == QuickAnswer(first, basis_of(first)).answer(given).labels
+    session._trained(full_fit(first, session.labels_to_train()), session.labels_to_train())
+    assert session.is_current
+    assert {settled[row] == old for row, old in session.changes.items()} <= {True}
+    pairs = enumerate(zip(settled, session.labels(), strict=True))
+    assert session.changes == {row: old for row, (old, new) in pairs if old != new and row not in given}
 
 
 def test_a_new_class_gets_the_last_key_and_a_merged_one_frees_its_own(session):

@@ -21,7 +21,6 @@ from grande_gnn.classifier.halves import HalfProblems, Halves
 from grande_gnn.classifier.held_out import HeldOut
 from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
 from grande_gnn.classifier.member import Member
-from grande_gnn.classifier.member_threads import for_each_member
 from grande_gnn.classifier.new_samples import attach
 from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
@@ -156,16 +155,15 @@ def train_committee(
     advance = counting_if_heard("train", sum(p.settings.epochs + vote_epochs(p.settings) for p in problems))
     votes = take_votes(problems, codes, groups, graph_free=may_join, of_halves=of_halves, progress=advance)
     weights = balanced_weights(codes, trust_in_labels(votes.halves, len(codes)))
-    labels = LabelSet(codes, weights=weights)
-
-    def trained(part: tuple[Choice, LearningProblem, float, float]) -> tuple[Member, Float]:
-        choice, problem, T, weight = part
-        member, p = Member.train(choice, problem, labels, temperature=T, weight=weight, progress=advance)
+    members, parts = [], []
+    for choice, problem, T, weight in zip(choices, problems, votes.temperatures, votes.weights, strict=True):
+        member, p = Member.train(
+            choice, problem, LabelSet(codes, weights=weights), temperature=T, weight=weight, progress=advance
+        )
         p *= weight
-        return member, p
-
-    each = for_each_member(trained, zip(choices, problems, votes.temperatures, votes.weights, strict=True))
-    members, total = [member for member, _ in each], _sum([p for _, p in each])
+        members.append(member)
+        parts.append(p)
+    total = _sum(parts)
     linear = _graph_free(votes, problems[0], codes, weights)
     if linear is not None:
         for rows, p in linear.in_blocks(problems[0].inputs, device=problems[0].settings.device):

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from grande_gnn.classifier.graph_free import ENOUGH_LABELS, GraphFree, is_clearly_better
 from grande_gnn.classifier.halves import HalfProblems, Halves, split_halves, without_unknown
 from grande_gnn.classifier.label_weights import balanced_weights
-from grande_gnn.classifier.member_threads import for_each_member
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.stacking import member_temperature, stacked_weights
 from grande_gnn.engine import Settings
@@ -67,7 +66,7 @@ def take_votes(
     if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
         return Votes(None, [1.0] * len(problems), equal)
     pairs = [(problem, problem) for problem in problems] if of_halves is None else of_halves.pairs
-    logits = for_each_member(lambda pair: _half_logits(pair, codes, known, progress), pairs)
+    logits = [_half_logits(pair, codes, known, progress) for pair in pairs]
     rows = np.flatnonzero(codes >= 0)  # what follows asks about labelled samples only
     labels, of_rows = codes[rows], (known[0][rows], known[1][rows])
     asked = [(one[rows], other[rows]) for one, other in logits]

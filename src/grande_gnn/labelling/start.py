@@ -56,7 +56,7 @@ def _unlabelled(extraction: Extraction, options: LabelOptions) -> Labelling:
         np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), root=images.root, problems=images.problems,
         settings=settings, neighbors=Neighbors(extraction.features(), device=options.device),
         thumbnails=lambda rows: extraction.thumbnails(list(rows)),
-        note="No image is labelled yet: label some of two classes to have the others labelled.",
+        note="Label images of at least two classes to have the others labelled.",
     )  # fmt: skip
 
 

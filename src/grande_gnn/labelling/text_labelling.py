@@ -273,7 +273,7 @@ def _unlabelled(features: NDArray[np.float32], texts: TextSet, options: LabelOpt
     return Labelling(
         texts.names, list(texts.labels), sure, [""] * n, sure.copy(), list(texts.labels), np.zeros(n, dtype=bool),
         np.zeros(n, dtype=bool), settings=settings, neighbors=Neighbors(features, device=options.device),
-        note="No text is labelled yet: label some of two classes to have the others labelled.",
+        note="Label texts of at least two classes to have the others labelled.",
     )  # fmt: skip
 
 

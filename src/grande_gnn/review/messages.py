@@ -60,7 +60,7 @@ def state_of(session: Session, since: int = 0) -> dict[str, Any]:
                 for queue in QUEUES.values()
             ],
             "accuracy": None if accuracy is None else [accuracy.value, accuracy.low, accuracy.high],
-            "note": full.said(full.note),
+            "note": full.said(full.note) if any(full.given) or len({*state.given.values()}) < 2 else "",
             "provisional": session.answer.is_provisional,
             "training": training,
             "problem": session.problem,

@@ -1,16 +1,15 @@
-"""The quick answer: what the latest training would say with other labels, without training.
+"""The quick answer: what the last full training would say with other labels, without training.
 
-A ridge regression of the classes on diffused features is solved in closed form, once with the labels of the latest
+A ridge regression of the classes on diffused features is solved in closed form, once with the labels of the last full
 training and once with the present ones. The difference tells how much the new labels speak for each class at each image,
-and is added to the logarithms of the probabilities P of that training:
+and is added to the logarithms of the probabilities P of the full training:
 
     Z = diffused features (ten steps of personalized PageRank on the model's graph, rows of length 1)
     R(labels) = Z (Zᵀ_l Z_l + λI)⁻¹ Zᵀ_l (Y_l − 1/c)          l: the labelled images
     quick = log P + s (R(now) − R(then)),                       s: 0.6 times the slope of log P on R(then)
 
-So the training's answer stays wherever the new labels say nothing. Z is made once; an answer then takes a fraction of a
-second, and is marked as provisional until a full training has replaced it. The latest training is a full one, or a short one
-(:mod:`grande_gnn.review.provisional`). How often quick and full answers agree: docs/review.md.
+So the full training's answer stays wherever the new labels say nothing. Z is made once; an answer then takes a fraction of a
+second, and is marked as provisional until the full training has replaced it. How often both agree: docs/review.md.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.short_training import Trained, trained_of
 
 __all__ = ["Answer", "Basis", "QuickAnswer", "answer_of", "basis_of"]
 
@@ -106,29 +104,24 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class QuickAnswer:
-    """Answers for other labels than those of a training, without training again.
+    """Answers for other labels than those of a full training, without training again."""
 
-    Parameters
-    ----------
-    full : the latest full training; confidences stay its own wherever a label does.
-    basis : its diffused features.
-    trained : the latest training, if that is another one.
-    """
-
-    def __init__(self, full: Labelling, basis: Basis, trained: Trained | None = None) -> None:
+    def __init__(self, full: Labelling, basis: Basis) -> None:
+        assert full.classifier is not None  # a labelling without one has no quick answer
         self.full = full
         self.basis = basis
-        self.trained = trained_of(full) if trained is None else trained
-        self.classes = self.trained.classes
+        self.classes = [str(name) for name in full.classifier.classes_]
 
     @cached_property
     def _logs(self) -> Float:
-        return np.log(np.maximum(self.trained.probabilities, 1e-9))
+        assert self.full.classifier is not None
+        p = np.asarray(self.full.classifier.label_distributions_[: len(self.full.files)], dtype=np.float64)
+        return np.log(np.maximum(p, 1e-9))
 
     @cached_property
     def _strength(self) -> float:
-        """s: how the logarithms of the training grow with the scores of the same labels."""
-        R = self.basis.scores(self._codes(self.trained.given, self.classes), len(self.classes))
+        """s: how the logarithms of the full training grow with the scores of the same labels."""
+        R = self.basis.scores(self._codes(self.full.given, self.classes), len(self.classes))
         R = R - R.mean(axis=1, keepdims=True)
         centered = self._logs - self._logs.mean(axis=1, keepdims=True)
         return STRENGTH * max(float((centered * R).sum() / max((R * R).sum(), 1e-12)), 0.0)
@@ -142,14 +135,11 @@ class QuickAnswer:
         now = [given.get(row, "") for row in range(len(self.full.files))]
         if now == self.full.given or not given:
             return Answer(self.full.labels, self.full.confidence, self.full.runner_up, is_provisional=True)
-        then = self.trained.given
-        if now == then:
-            return self._read(self._logs, self.classes, now)
         names = [*self.classes, *dict.fromkeys(label for label in now if label and label not in self.classes)]
         more = len(names) - len(self.classes)
         # Nothing is known yet about a new class, so it starts at the mean of the others.
         logs = np.hstack([self._logs, np.repeat(self._logs.mean(axis=1, keepdims=True), more, axis=1)])
-        before, after = (self._codes(labels, names) for labels in (then, now))
+        before, after = (self._codes(labels, names) for labels in (self.full.given, now))
         gain = self.basis.scores(after, len(names)) - self.basis.scores(before, len(names))
         return self._read(logs + self._strength * gain, names, now)
 

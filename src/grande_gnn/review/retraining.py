@@ -1,4 +1,4 @@
-"""Trainings in the background: the latest request wins, and at most one of a kind runs at a time."""
+"""Full trainings in the background: the latest request wins, and at most one training runs at a time."""
 
 from __future__ import annotations
 
@@ -8,39 +8,35 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Generic, TypeVar
+
+from grande_gnn.labelling.result import Labelling
 
 __all__ = ["Retraining"]
 
 logger = logging.getLogger(__name__)
 
 GENTLE = 10
-"""The niceness of a gentle thread: on busy cores it gets a tenth of the time of one that answers the page."""
+"""The niceness of the thread: on busy cores it gets a tenth of the time of one that answers the page."""
 
 Labels = Mapping[str, str]
-Result = TypeVar("Result")
 
 
-class Retraining(Generic[Result]):
-    """A thread that trains on the labels it was last asked for.
+class Retraining:
+    """A thread that trains on the labels it was last asked for, with low priority where the system allows it (Linux).
 
     Parameters
     ----------
-    train : from labels (file to label) to a result.
-    done : called with the result and the labels it was trained on, in the thread.
+    train : from labels (file to label) to a labelling.
+    done : called with the labelling and the labels it was trained on, in the thread.
     failed : called with a sentence if a training failed; the thread goes on.
-    gentle : leave the cores to others that need them, where the system allows it (Linux).
     """
 
     def __init__(
         self,
-        train: Callable[[Labels], Result],
-        done: Callable[[Result, Labels], object],
+        train: Callable[[Labels], Labelling],
+        done: Callable[[Labelling, Labels], object],
         failed: Callable[[str], object],
-        *,
-        gentle: bool = False,
     ) -> None:
-        self._gentle = gentle
         self._train, self._done, self._failed = train, done, failed
         self._wanted: Labels | None = None
         self._is_stopped = False
@@ -74,8 +70,7 @@ class Retraining(Generic[Result]):
             self._news.notify_all()
 
     def _run(self) -> None:
-        if self._gentle:
-            _be_gentle()
+        _be_gentle()
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._is_stopped or self._wanted is not None)

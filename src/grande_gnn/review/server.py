@@ -5,6 +5,7 @@ Everything that waits for a disk or computes runs in threads, so that the next p
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import webbrowser
@@ -136,6 +137,10 @@ class _Json(JSONResponse):
 async def _answered(ask: Callable[[], dict[str, Any]]) -> Response:
     try:
         return _Json(await run_in_threadpool(ask))
+    except (
+        asyncio.CancelledError
+    ):  # the server ends while a request still works, such as the saving of a page that was left
+        return _Json({"error": "the server is ending"}, 503)
     except InvalidInputError as error:
         return _Json({"error": str(error)}, 400)
     except GrandeError as error:

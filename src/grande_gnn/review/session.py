@@ -1,8 +1,7 @@
 """One review: a labelling, the journal of decisions, and the answer that follows from both.
 
-A decision is written to the journal first. Then the quick answer takes it into account, and two trainings are requested: a
-short one, whose answer is provisional too, and beside it a full one, whose answer replaces both. ``version`` grows with
-everything that the page has to show again.
+A decision is written to the journal first. Then the quick answer takes it into account, and a full training is requested,
+whose answer replaces the quick one. ``version`` grows with everything that the page has to show again.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +18,10 @@ from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.corrections import MARK, Corrections, apply_decisions, standing
 from grande_gnn.labelling.decisions import Decision, Journal, check_class_name
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.short_training import Trained, train_shortly
 from grande_gnn.report.formats import natural_key
 from grande_gnn.review.full_fit import full_fit
-from grande_gnn.review.provisional import Provisional
 from grande_gnn.review.queues import MAX_ROWS, QUEUES, View
-from grande_gnn.review.quick import answer_of
+from grande_gnn.review.quick import Basis, QuickAnswer, answer_of, basis_of
 from grande_gnn.review.retraining import Retraining
 
 __all__ = ["Session"]
@@ -47,8 +45,7 @@ class Session:
         self.full = labelling
         self.answer = answer_of(labelling)
         self.changes: dict[int, str] = {}
-        """The label before the latest training, for each image whose label that training changed: a short training is
-        compared with the full one before it, and so is the full one after it."""
+        """The label after the full training before, for each image whose label the latest one changed."""
         self.version = 1
         self.problem = ""
         """Why the latest training failed; ``""`` if it did not."""
@@ -60,14 +57,11 @@ class Session:
         self.writing = threading.Lock()
         """Held while the files of the folder are rewritten."""
         self._first = sorted({label for label in labelling.given if label}, key=natural_key)
-        self._provisional = Provisional(labelling)
+        self._quick: QuickAnswer | None = None
+        self._worker = ThreadPoolExecutor(1, "grande-basis")
+        self._basis = self._begin_basis(labelling)
         self._start(joined)
-        self.retraining = Retraining(
-            lambda labels: full_fit(self.full, labels), self._trained, self._failed, gentle=True
-        )
-        self._short = Retraining(
-            lambda labels: train_shortly(self.full, labels), self._trained_shortly, self._without_short
-        )
+        self.retraining = Retraining(lambda labels: full_fit(self.full, labels), self._trained, self._failed)
         self.state = self._folded()
         self._settled = self.labels()
         if self.labels_to_train() != self._trained_on():
@@ -238,37 +232,32 @@ class Session:
 
     # -- answers ------------------------------------------------------------------------------------
 
+    def _begin_basis(self, labelling: Labelling) -> Future[Basis] | None:
+        """Prepare quick answers in the background, as soon as there is a model."""
+        if labelling.classifier is None or labelling.neighbors is None:
+            return None
+        return self._worker.submit(basis_of, labelling)
+
     def _answer_quickly(self) -> None:
+        if self._basis is None:
+            return
+        if self._quick is None or self._quick.full is not self.full:
+            self._quick = QuickAnswer(self.full, self._basis.result())
         given = {self.row_of[file]: label for file, label in self.labels_to_train().items()}
-        answer = self._provisional.answer(given)
-        if answer is not None:
-            self.answer = answer
-            self.answered_at = time.monotonic()
-            self.version += 1
+        self.answer = self._quick.answer(given)
+        self.answered_at = time.monotonic()
+        self.version += 1
 
     def _train(self) -> None:
         labels = self.labels_to_train()
         if len(set(labels.values())) > 1:
             self.retraining.request(labels)
-            self._short.request(labels)
-
-    def _trained_shortly(self, short: Trained | None, labels: Mapping[str, str]) -> None:
-        """A short training is finished; decisions made meanwhile are added to its answer."""
-        with self.lock:
-            if short is None or not self.answer.is_provisional:
-                return
-            self._provisional.offer(short)
-            self._answer_quickly()
-            self._note_changes()
-
-    def _without_short(self, reason: str) -> None:
-        """The full training meets the same problem and reports it."""
 
     def _trained(self, full: Labelling, labels: Mapping[str, str]) -> None:
         """A full training is finished; decisions made meanwhile are added to its answer."""
         with self.lock:
             self.full, self.problem = full, ""
-            self._provisional.renew(full)
+            self._basis = self._basis or self._begin_basis(full)
             if dict(labels) == self.labels_to_train():
                 self.answer = answer_of(full)
             else:
@@ -294,5 +283,4 @@ class Session:
     def close(self) -> None:
         """Begin no further training."""
         self.retraining.stop()
-        self._short.stop()
-        self._provisional.close()
+        self._worker.shutdown(wait=False, cancel_futures=True)

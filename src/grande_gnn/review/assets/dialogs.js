@@ -67,6 +67,7 @@ function editOne(old) {
   input.addEventListener("keydown", (event) => { if (event.key === "Enter") rename.click(); });
   const dialog = open(`Class ${old}`, input, make("div", { class: "row" }, rename),
     ...(others.length ? [make("div", { class: "row" }, said("Give all its images to "), into, merge)] : []));
+  input.select(); // the dialog was open already, so the browser moves the focus nowhere by itself
 }
 
 export function exportDialog() {

@@ -4,8 +4,8 @@ import { make, name, percent, $ } from "./dom.js";
 import { zoom } from "./zoom.js";
 import { store, details, color, said } from "./store.js";
 
-const AHEAD = 6;
-const KEEP = 3; // how many of the next images stay where they are when the queue is sorted again
+const AHEAD = 7;
+const KEEP = AHEAD - 1; // the next images, which were fetched ahead, stay where they are when the queue is sorted again
 
 export class Single {
   constructor(stage, queue) {
@@ -43,7 +43,7 @@ export class Single {
   picture(row) {
     let image = this.pictures.get(row);
     if (!image) {
-      image = make("img", { src: `/picture/${row}`, alt: "", decoding: "async" });
+      image = make("img", { src: `/picture/${row}`, alt: "", decoding: "async", fetchpriority: "high" });
       this.pictures.set(row, image);
       if (this.pictures.size > 60) this.pictures.delete(this.pictures.keys().next().value);
     }
@@ -105,7 +105,7 @@ export class Single {
     const figures = image.near.map((other) =>
       make("figure", { class: other.known ? "known" : "" },
         other.text ? make("p", { dir: "auto" }, other.text)
-          : make("img", { src: `/thumb/${other.row}`, alt: "", loading: "lazy", title: other.label }),
+          : make("img", { src: `/thumb/${other.row}`, alt: "", loading: "lazy", fetchpriority: "low", title: other.label }),
         make("figcaption", {}, make("span", { class: "swatch", color: color(other.label) }), name(other.label || "no label"))));
     $("near").replaceChildren(...(figures.length ? [make("h2", {}, "Most similar (bold: labelled by a person)"), make("div", { class: image.text ? "strip texts" : "strip" }, ...figures)] : []));
   }

@@ -32,8 +32,18 @@ def test_nothing_about_the_next_image_is_told(session):
     state = audit_state(session)
     assert state["estimate"] is None
     assert set(state) == {
-        "running", "row", "judged", "sample", "population", "estimate", "more", "method"
+        "running", "row", "ahead", "judged", "sample", "population", "estimate", "more", "method"
     }  # fmt: skip
+
+
+def test_the_next_images_are_named_ahead_in_the_order_of_the_draw(session):
+    start_audit(session)
+    rows = [session.row_of[file] for file in session.state.audit.files]
+    state = audit_state(session)
+    assert [state["row"], *state["ahead"]] == rows[:4]
+    judge_next(session)
+    state = audit_state(session)
+    assert [state["row"], *state["ahead"]] == rows[1:5]
 
 
 def test_the_estimate_is_the_interval_of_the_outcomes(session):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from itertools import islice
 from typing import Any
 
 from grande_gnn.errors import InvalidInputError
@@ -20,6 +21,9 @@ __all__ = ["MAX_SAMPLE", "audit_state", "end_audit", "judge", "start_audit"]
 
 MAX_SAMPLE = 2000
 """Images drawn for one audit; more are hardly ever judged."""
+
+AHEAD = 4
+"""Images of the sample that the page fetches before they are shown, the present one included."""
 
 METHOD = (
     "The interval is a 95 % confidence sequence for sampling without replacement: it holds however often you look and "
@@ -93,6 +97,7 @@ def audit_state(session: Session) -> dict[str, Any]:
         state: dict[str, Any] = {
             "running": not audit.is_over,
             "row": _next(session),
+            "ahead": _waiting(session, AHEAD)[1:],
             "judged": len(judged),
             "sample": len(audit.files),
             "population": audit.population,
@@ -127,8 +132,13 @@ def _running(session: Session) -> Audit | None:
 
 def _next(session: Session) -> int | None:
     """The row that is judged next; None if there is none."""
+    return next(iter(_waiting(session, 1)), None)
+
+
+def _waiting(session: Session, n: int) -> list[int]:
+    """The rows that are judged next, at most ``n``."""
     audit = _running(session)
-    waiting = (
-        (file for file in audit.files if file not in audit.judged and file in session.row_of) if audit else ()
-    )
-    return next((session.row_of[file] for file in waiting), None)
+    if audit is None:
+        return []
+    files = (file for file in audit.files if file not in audit.judged and file in session.row_of)
+    return [session.row_of[file] for file in islice(files, n)]

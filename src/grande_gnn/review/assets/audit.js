@@ -9,7 +9,13 @@ export class AuditView {
     this.stage = stage;
     this.queue = queue;
     this.state = null;
-    this.ahead = new Map();
+    this.pictures = new Map();
+  }
+
+  // The picture of a row: fetched ahead, so that it is there when it is needed.
+  picture(row) {
+    if (!this.pictures.has(row)) this.pictures.set(row, make("img", { src: `/picture/${row}`, alt: "", on: { click: () => zoom(row) } }));
+    return this.pictures.get(row);
   }
 
   get target() { return this.state?.running && this.state.row !== null ? [this.state.row] : []; }
@@ -44,7 +50,8 @@ export class AuditView {
     const parts = [];
     if (state.row === null) parts.push(make("p", { class: "empty" }, said("Every image of the audit is judged.")));
     else {
-      const image = make("img", { src: `/picture/${state.row}`, alt: "", on: { click: () => zoom(state.row) } });
+      const image = this.picture(state.row);
+      state.ahead.forEach((row) => this.picture(row));
       const frame = make("div", { class: "shown" }, image);
       image.onerror = () => image.replaceWith(make("p", { class: "gone" }, said("This image cannot be shown. Choose “None of these”.")));
       parts.push(frame, make("div", { class: "caption" }, make("span", { class: "label" }, "Which class is it?"),

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from grande_gnn import LabelOptions, label_images
+from grande_gnn.labelling.exports import EXPORTS
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.rewriting import reviewed_labelling, write_reviewed
 from grande_gnn.review.session import Session
@@ -115,3 +116,23 @@ def test_with_automatic_settings_the_files_are_those_of_grande_label_to_the_last
     one, other = Labelling.load(out), Labelling.load(tmp_path / "again")
     assert (one.accuracy, one.calibration) == (other.accuracy, other.calibration)
     np.testing.assert_array_equal(one.classifier.label_distributions_, other.classifier.label_distributions_)
+
+
+def test_earlier_exports_are_written_again_with_the_new_labels(session, out):
+    write_reviewed(session, "csv")
+    write_reviewed(session, "coco")
+    session.decide("label", [20], "violet")
+    write_reviewed(session)
+    assert "violet" in (out / EXPORTS["coco"].entry).read_text()
+    assert "violet" in (out / EXPORTS["csv"].entry).read_text()
+    assert not (out / EXPORTS["label-studio"].entry).exists()
+
+
+def test_an_export_that_fails_does_not_keep_decisions_out_of_the_files(session, out):
+    write_reviewed(session, "hugging-face")
+    (session.full.root / session.files[3]).unlink()
+    session.decide("label", [20], "violet")
+    write_reviewed(session)
+    assert rows_of(out)[20]["label"] == "violet"
+    with pytest.raises(OSError, match="003.png"):
+        write_reviewed(session, "hugging-face")

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from grande_gnn.errors import GrandeError
 from grande_gnn.labelling.corrections import MARK
+from grande_gnn.labelling.exports.among_results import exports_in
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.full_fit import full_fit
 from grande_gnn.review.session import Session
@@ -54,13 +56,24 @@ def _untrained(full: Labelling, labels: dict[str, str]) -> Labelling:
 
 
 def write_reviewed(session: Session, export: str | None = None) -> Labelling:
-    """Rewrite predictions, report, problems, settings and model of the session's folder: all of them, or nothing."""
+    """Rewrite predictions, report, problems, settings and model of the session's folder: all of them, or nothing.
+
+    Earlier exports in it are written again too, so that they hold the same labels as the rest.
+    """
     with session.writing:
         session.retraining.wait(
             PATIENCE
         )  # a running training may have all decisions already: then nothing is trained twice
         result = reviewed_labelling(session)
-        result.save(session.folder, overwrite=True, export=export)
+        wanted = [export] if export else []
+        earlier = [name for name in exports_in(session.folder) if name not in wanted]
+        try:
+            result.save(session.folder, overwrite=True, export=[*earlier, *wanted])
+        except (GrandeError, OSError):
+            if not earlier:
+                raise
+            # An export that copies images fails if one of them is gone; that must not keep decisions out of the files.
+            result.save(session.folder, overwrite=True, export=wanted)
     with session.lock:
         session.written = int(str(result.settings[MARK]))
         session.version += 1

@@ -143,7 +143,7 @@ async def _answered(ask: Callable[[], dict[str, Any]]) -> Response:
         return _Json({"error": "the server is ending"}, 503)
     except InvalidInputError as error:
         return _Json({"error": str(error)}, 400)
-    except GrandeError as error:
+    except (GrandeError, OSError) as error:  # a full disk, an image to copy that is gone
         return _Json({"error": str(error)}, 500)
 
 

@@ -17,7 +17,7 @@ from grande_gnn.labelling.settings_file import read_settings
 if TYPE_CHECKING:
     from grande_gnn.labelling.result import Labelling
 
-__all__ = ["earlier_exports", "export_entries", "write_exports"]
+__all__ = ["earlier_exports", "export_entries", "exports_in", "write_exports"]
 
 
 def export_entries(names: Sequence[str]) -> list[str]:
@@ -32,6 +32,11 @@ def earlier_exports(folder: Path) -> list[str]:
     except FileFormatError:
         return []
     return [name for name in found if name in EXPORTS] if isinstance(found, list) else []
+
+
+def exports_in(folder: Path) -> list[str]:
+    """The formats that lie in this folder."""
+    return [name for name in earlier_exports(folder) if (folder / EXPORTS[name].entry).exists()]
 
 
 def write_exports(part: Path, labelling: Labelling, folder: Path, names: Sequence[str]) -> None:

@@ -134,5 +134,5 @@ def test_an_export_that_fails_does_not_keep_decisions_out_of_the_files(session, 
     session.decide("label", [20], "violet")
     write_reviewed(session)
     assert rows_of(out)[20]["label"] == "violet"
-    with pytest.raises(OSError, match="003.png"):
+    with pytest.raises(OSError, match=r"003\.png"):
         write_reviewed(session, "hugging-face")

@@ -227,6 +227,8 @@ def test_a_request_that_still_works_when_the_server_ends_leaves_no_traceback():
 
 def test_an_export_of_images_that_are_gone_is_refused_with_their_name(client, session):
     (session.full.root / session.files[5]).unlink()
-    answer = client.post("/api/save", json={"export": "hugging-face"}, headers={"origin": "http://127.0.0.1:8765"})
+    answer = client.post(
+        "/api/save", json={"export": "hugging-face"}, headers={"origin": "http://127.0.0.1:8765"}
+    )
     assert answer.status_code == 500
     assert session.files[5] in answer.json()["error"]

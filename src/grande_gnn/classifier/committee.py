@@ -166,8 +166,8 @@ def train_committee(
     total = _sum(parts)
     linear = _graph_free(votes, problems[0], codes, weights)
     if linear is not None:
-        for rows, p in linear.in_blocks(problems[0].inputs, device=problems[0].settings.device):
-            total[rows] += linear.weight * p
+        for rows, block in linear.in_blocks(problems[0].inputs, device=problems[0].settings.device):
+            total[rows] += linear.weight * block
     return Committee(tuple(members), linear), total, votes.halves
 
 

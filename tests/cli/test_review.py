@@ -28,9 +28,14 @@ def run(*arguments, code=0):
 def test_a_labelling_is_opened_and_its_link_printed(calls):
     said = run("out", "--port", "4321", "--no-browser")
     assert "http://127.0.0.1:1/?token=t" in said
-    assert "corrections.jsonl" in said
+    assert "corrections.jsonl" not in said  # nothing was decided
     assert calls[0][:2] == ("out", None)
     assert calls[0][3:] == (4321, False)
+
+
+def test_the_journal_is_named_if_there_is_one(calls, tmp_path):
+    (tmp_path / "corrections.jsonl").touch()
+    assert f"every decision is in {tmp_path / 'corrections.jsonl'}." in run(str(tmp_path))
 
 
 def test_images_and_their_labelling(calls):

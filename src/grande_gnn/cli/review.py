@@ -64,6 +64,6 @@ def open_page(
             progress=progress,
             tell=tell,
         )
-    click.echo(
-        f"The labels are in {out / 'predictions.csv'}; every decision is in {out / 'corrections.jsonl'}."
-    )
+    journal = out / "corrections.jsonl"
+    decisions = f"; every decision is in {journal}" if journal.exists() else ""
+    click.echo(f"The labels are in {out / 'predictions.csv'}{decisions}.")

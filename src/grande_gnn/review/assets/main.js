@@ -71,7 +71,8 @@ function drawFacts() {
     const [value, low, high] = state.accuracy;
     parts.push(make("span", { id: "accuracy" }, "Expected accuracy of the others ", make("b", {}, percent(value)), ` (${percent(low)} to ${percent(high)})`));
   } else if (state.note) parts.push(make("span", {}, state.note));
-  const answer = state.provisional ? "Provisional answer; training in full…" : state.training ? "Training…" : "The answer is up to date.";
+  const settled = state.n_given ? "The answer is up to date." : "";
+  const answer = state.provisional ? "Provisional answer; training in full…" : state.training ? "Training…" : settled;
   parts.push(make("span", { id: "answer" }, answer));
   if (state.changed) parts.push(make("button", { type: "button", id: "changed", on: { click: () => openQueue("changed") } }, `${state.changed.toLocaleString("en")} labels changed`));
   for (const text of [state.problem, ...state.journal]) if (text) parts.push(make("span", { class: "warn" }, text));

@@ -51,9 +51,15 @@ def flowers(options: argparse.Namespace) -> tuple[Labelling, np.ndarray]:
     with np.load(folder / "features_lite0.npz") as file:
         X, files = file["features"].astype(np.float32), [str(name) for name in file["files"]]
         truth = np.array([str(file["classes"][label]) for label in file["labels"]])
+    if options.kept is not None and options.kept.exists():
+        labelling = Labelling.load(options.kept)
+        assert labelling.given == two_per_class(truth, options.seed), "the kept labelling has other labels"
+        return replace(labelling, root=folder), truth
     settings = LabelOptions(model=options.model, paper=options.paper, device=options.device)
     begin = time.perf_counter()
-    labelling = label_features(X, two_per_class(truth, options.seed), files=files, options=settings)
+    labelling = label_features(
+        X, two_per_class(truth, options.seed), files=files, out=options.kept, options=settings
+    )
     print(f"labelled in {time.perf_counter() - begin:.1f} s", flush=True)
     return replace(labelling, root=folder), truth
 
@@ -321,6 +327,9 @@ def main() -> None:
     parser.add_argument("--queue", default="useful")
     parser.add_argument("--queues", nargs="+", default=["useful", "unsure"], help="for agreement")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument(
+        "--kept", type=Path, help="folder of the first labelling of page, if it was made before"
+    )
     parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20])
     parser.add_argument("--sets", nargs="+", default=["flowers17"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="draws of the given labels")

@@ -26,8 +26,8 @@ TRUTH = exact_lists(X, 20, CPU)
 @pytest.fixture
 def small_groups(monkeypatch):
     """Groups far smaller than the data, as with a million samples; few leaders, so that there are several levels."""
-    monkeypatch.setitem(module.LARGEST, "cpu", 200)
-    monkeypatch.setitem(module.NEAR_ONES, "cpu", 40)
+    monkeypatch.setitem(module.LARGEST, "cpu", 60)
+    monkeypatch.setitem(module.NEAR_ONES, "cpu", 20)
     monkeypatch.setattr(module, "BRANCHES", 12)
 
 
@@ -54,18 +54,29 @@ def test_the_recall_is_raised_until_it_is_enough(small_groups):
 
 def test_overlapping_groups_of_one_level_find_more_than_those_of_several(small_groups, monkeypatch):
     """Samples beside the border of a group meet their neighbors in the others only if those overlap at the last level."""
-
-    def found(leaders):
-        monkeypatch.setattr(module, "LEADERS", leaders)
-        search, compared = module._Search(torch.from_numpy(X), 20, 0), []
-        merge = search.kept.merge
-        monkeypatch.setattr(search.kept, "merge", lambda *a: compared.append(a[2].numel()) or merge(*a))
-        search.partition()
-        return search.recall().value, sum(compared)
-
-    (one_level, pairs), (several, pairs_of_several) = found(4096), found(12)
+    (one_level, pairs), (several, pairs_of_several) = (
+        _partitioned(monkeypatch, "LEADERS", leaders) for leaders in (4096, 12)
+    )
     assert one_level > several + 0.03
     assert pairs < 1.2 * pairs_of_several
+
+
+def test_leaders_by_k_means_separate_fewer_neighbors_than_random_ones(small_groups, monkeypatch):
+    (centers, pairs), (random, pairs_of_random) = (
+        _partitioned(monkeypatch, "STEPS", steps) for steps in (5, 0)
+    )
+    assert centers > random + 0.03
+    assert pairs < 1.2 * pairs_of_random
+
+
+def _partitioned(monkeypatch, name, value):
+    """The recall after a partition with another constant, and the number of compared pairs."""
+    monkeypatch.setattr(module, name, value)
+    search, compared = module._Search(torch.from_numpy(X), 20, 0), []
+    merge = search.kept.merge
+    monkeypatch.setattr(search.kept, "merge", lambda *a: compared.append(a[2].numel()) or merge(*a))
+    search.partition()
+    return search.recall().value, sum(compared)
 
 
 def test_entries_are_different_and_ordered_as_in_exact_lists(small_groups):

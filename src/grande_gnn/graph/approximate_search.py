@@ -1,7 +1,8 @@
 """Approximate neighbor search: overlapping groups, exact products inside them, then groups of neighbors' neighbors.
 
-1. Partition. Random samples are leaders, and each sample joins its three nearest ones; what is still too large is divided
-   again in the same way. Inside a group all pairs are compared by one matrix product, and each sample keeps the nearest.
+1. Partition. Leaders are the centers of a few steps of k-means, and each sample joins its three nearest ones; what is still
+   too large is divided again in the same way. Inside a group all pairs are compared by one matrix product, and each sample
+   keeps the nearest.
 2. Descent. Samples are divided into small groups of near ones. All samples that the members' lists name are
    candidates for every member: the neighbors of my neighbors are probably mine, and a whole group shares one product.
 
@@ -55,6 +56,10 @@ up to 3.6 million samples one level is enough."""
 
 BRANCHES = 256
 """Leaders of groups that do not overlap; more groups are made in several levels, which is faster and as good."""
+
+PER_LEADER, STEPS = 64, 5
+"""Random samples, and steps of k-means, by which each leader is found: around random samples as leaders, neighbors are
+separated more often."""
 
 COMPARED = 2**25
 """Distances to leaders that are computed at a time."""
@@ -180,13 +185,11 @@ class _Search:
             return
         wanted = math.ceil(1.5 * overlap * len(members) / largest)
         most = min(LEADERS if overlap > 1 else BRANCHES, len(members) // 2)
-        leaders = members[self._some(len(members), min(most, max(2, wanted)))]
+        leaders = self._leaders(members, min(most, max(2, wanted)))
         overlap = min(overlap, len(leaders) - 1)
         nearest = torch.cat(
             [
-                partial_squares(self.sketch, self.sketch_squares, part, leaders)
-                .topk(overlap, largest=False)
-                .indices
+                _nearest(self.sketch[part], leaders, overlap)
                 for part in members.split(COMPARED // len(leaders))
             ]
         ).flatten()
@@ -199,6 +202,21 @@ class _Search:
                 yield from mixed.split(largest)
             elif len(group) > 1:
                 yield from self._divided(group, largest, 1)
+
+    def _leaders(self, members: torch.Tensor, count: int) -> torch.Tensor:
+        """The centers of some of these samples, by k-means from random ones; sums in a fixed order, so runs agree."""
+        rows = self.sketch[members[self._some(len(members), PER_LEADER * count)]]
+        leaders = rows[:count]
+        for _ in range(STEPS):
+            nearest = torch.cat(
+                [_nearest(part, leaders, 1) for part in rows.split(COMPARED // count)]
+            ).flatten()
+            sizes = torch.bincount(nearest, minlength=count)
+            means = torch.segment_reduce(
+                rows[nearest.argsort(stable=True)], "mean", lengths=sizes, unsafe=True
+            )
+            leaders = torch.where(sizes[:, None] > 0, means, leaders)
+        return leaders
 
     def _some(self, n: int, count: int) -> torch.Tensor:
         return torch.randperm(n, generator=self.random)[:count].to(self.device)
@@ -225,3 +243,9 @@ class _Search:
             settle_near_ties(self.exact, rows, found, close)
             lists[rows[0] : rows[-1] + 1] = found.int().cpu().numpy()
         return lists
+
+
+def _nearest(rows: torch.Tensor, leaders: torch.Tensor, count: int) -> torch.Tensor:
+    """The places of the ``count`` nearest leaders of each row."""
+    distances = torch.addmm(leaders.square().sum(1), rows, leaders.T, alpha=-2.0)
+    return distances.topk(count, largest=False).indices

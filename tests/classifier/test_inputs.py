@@ -84,3 +84,10 @@ def test_the_fitted_rows_are_a_copy_without_negative_zeros(bags):
     features = GrandeClassifier("sgc", **FAST).fit(X, few).features_
     assert not np.signbit(features).any()
     assert not np.shares_memory(features, X)
+
+
+def test_what_is_behind_a_mask_is_never_used(bags):
+    X, y, _ = bags
+    with pytest.raises(InvalidInputError, match=r"X must not be masked.*got 1 of them"):
+        GrandeClassifier(**FAST).fit(np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) == 3), y)
+    GrandeClassifier(**{**FAST, "epochs": 1}).fit(np.ma.masked_array(X), y)  # nothing is masked

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from grande_gnn.classifier import reduction
 from grande_gnn.classifier.reduction import Reduction
-from grande_gnn.errors import InvalidInputError
+from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 
 
 @pytest.fixture
@@ -34,3 +34,13 @@ def test_large_features_keep_the_distances_that_their_rank_allows(words, monkeyp
 def test_what_is_no_number_is_refused():
     with pytest.raises(InvalidInputError, match="X must be finite"):
         Reduction.fit(sp.csr_matrix([[np.inf]]))
+
+
+def test_more_columns_than_memory_are_refused_in_one_sentence(words, monkeypatch):
+    def fit(*_):
+        raise MemoryError("Unable to allocate 552. GiB")
+
+    monkeypatch.setattr(reduction, "DENSE_BYTES", 100)
+    monkeypatch.setattr("sklearn.decomposition.TruncatedSVD.fit", fit)
+    with pytest.raises(NotEnoughMemoryError, match=r"so many columns.*got 30 columns \(Unable to allocate"):
+        Reduction.fit(words)

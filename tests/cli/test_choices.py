@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from grande_gnn.cli.choices import AutoOr, ChoiceOf
+from grande_gnn.cli.choices import AutoOr, ChoiceOf, Place
 
 
 @pytest.fixture
@@ -41,3 +41,22 @@ def test_auto_or_another_type(command):
     assert run(command, "--size", "3") == (0, "auto 3\n")
     assert run(command, "--size", "0")[0] == 2
     assert "auto|integer range" in run(command, "--help")[1].lower()
+
+
+def test_an_empty_path_is_not_the_present_folder():
+    @click.command()
+    @click.argument("folder", type=Place())
+    def command(folder):
+        click.echo(folder)
+
+    assert run(command, ".") == (0, ".\n")
+    status, said = run(command, "")
+    assert status == 2
+    assert "a path must not be empty: is a variable of the shell not set?" in said
+
+
+@pytest.mark.parametrize("name", ["label", "extract", "review", "evaluate", "compare"])
+def test_no_command_takes_an_empty_path(name):
+    from grande_gnn.cli import main
+
+    assert "must not be empty" in run(main, name, "")[1]

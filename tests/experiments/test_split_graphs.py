@@ -143,3 +143,24 @@ def test_says_what_is_wrong(tmp_path, change, words):
     np.savez(path, **(arrays() | change))
     with pytest.raises((FileFormatError, ValueError), match=words):
         load_split_graph(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labels": np.arange(60) * 10**15}, "no more classes than rows; got the label 59000000000000000"),
+        ({"data": np.full(500, 1e-42)}, "features must be finite"),  # divided by their sum, they are infinite
+    ],
+)
+def test_numbers_that_no_training_can_use_are_refused(tmp_path, changes, message):
+    content = arrays()
+    changes = {name: value[: len(content[name])] for name, value in changes.items()}
+    np.savez(tmp_path / "g.npz", **content | changes)
+    with pytest.raises(FileFormatError, match=message):
+        load_split_graph(tmp_path / "g.npz")
+
+
+def test_very_many_columns_take_no_memory(tmp_path):
+    np.savez(tmp_path / "g.npz", **arrays() | {"shape": np.array([60, 2**31 - 1])})
+    data = load_split_graph(tmp_path / "g.npz")
+    assert data.features.shape == (60, 2**31 - 1)

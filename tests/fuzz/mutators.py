@@ -187,6 +187,17 @@ def _packed(random: random.Random, members: list[tuple[str, bytes]]) -> bytes:
     return file.getvalue()
 
 
+def zip_member(random: random.Random, data: bytes) -> bytes:
+    """Change one member of an archive and pack it with fitting checksums."""
+    try:
+        members = _unpacked(data)
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError, EOFError):
+        return blind(random, data)
+    name = random.choice(sorted(members))
+    members[name] = blind(random, members[name])
+    return _packed(random, list(members.items()))
+
+
 def npz_member(random: random.Random, data: bytes) -> bytes:
     """Change one array of an archive, in its header or its data, and pack it with fitting checksums."""
     try:

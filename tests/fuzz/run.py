@@ -39,7 +39,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from doors import DOORS, Door, Files
+from door import Door, Files
+from doors import DOORS
 
 PROJECT = Path(__file__).resolve().parents[2]
 TABLE = PROJECT / "benchmarks" / "results" / "fuzz.csv"

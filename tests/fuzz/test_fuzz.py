@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import door
 import doors
 import mutators
 import pytest
@@ -24,30 +25,30 @@ def _quiet(caplog):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", doors.DOORS)
 def test_damaged_files_are_refused_or_read_as_they_are(name, tmp_path):
-    door, n = doors.DOORS[name], SHORT.get(name, 200)
-    for seed in door.seeds:
-        assert door.judge(seed, tmp_path) == "accepted"
-    outcomes = Counter(door.judge(run.input_of(door, number), tmp_path) for number in range(n))
+    tried, n = doors.DOORS[name], SHORT.get(name, 200)
+    for seed in tried.seeds:
+        assert tried.judge(seed, tmp_path) == "accepted"
+    outcomes = Counter(tried.judge(run.input_of(tried, number), tmp_path) for number in range(n))
     assert outcomes["refused"] + outcomes["accepted"] == n
 
 
-CASES = [(door, case) for door in doors.DOORS for case, _ in doors.kept(door)]
+CASES = [(name, case) for name in doors.DOORS for case, _ in door.kept(name)]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_what_broke_something_once(name, case, tmp_path):
-    assert doors.DOORS[name].judge(dict(doors.kept(name))[case], tmp_path) in ("refused", "accepted")
+    assert doors.DOORS[name].judge(dict(door.kept(name))[case], tmp_path) in ("refused", "accepted")
 
 
 def test_an_input_follows_from_its_number():
     for name in ("features", "rows", "images", "model-signed"):
-        door = doors.DOORS[name]
-        assert run.input_of(door, 5) == run.input_of(door, 5)
-        assert len({str(run.input_of(door, number)) for number in range(40)}) > 30
-    door = doors.DOORS["settings"]
-    before = [run.input_of(door, number) for number in range(300)]
-    assert [run.input_of(door, number) for number in range(299, -1, -1)] == before[::-1]
+        tried = doors.DOORS[name]
+        assert run.input_of(tried, 5) == run.input_of(tried, 5)
+        assert len({str(run.input_of(tried, number)) for number in range(40)}) > 30
+    settings = doors.DOORS["settings"]
+    before = [run.input_of(settings, number) for number in range(300)]
+    assert [run.input_of(settings, number) for number in range(299, -1, -1)] == before[::-1]
 
 
 WAYS = (*mutators.BYTES, mutators.blind, mutators.json_field, mutators.json_line, mutators.npz_member)
@@ -63,7 +64,7 @@ def test_every_content_can_be_damaged(data):
 # -- the harness ------------------------------------------------------------------------------------------
 
 
-class Broken(doors.Door):
+class Broken(door.Door):
     """A door at which everything that can go wrong goes wrong."""
 
     name = "broken"
@@ -84,7 +85,7 @@ class Broken(doors.Door):
         if number == 11:
             bytearray(3 << 30)
         if number % 2:
-            raise doors.GrandeError("one sentence")
+            raise door.GrandeError("one sentence")
 
 
 def test_failures_of_every_kind_are_counted_and_the_rest_goes_on(monkeypatch, tmp_path, capfd):
@@ -135,5 +136,5 @@ def test_the_committed_campaign_found_no_failure():
 
 
 def test_the_corpus_is_small():
-    sizes = [path.stat().st_size for path in Path(doors.CORPUS).rglob("*") if path.is_file()]
+    sizes = [path.stat().st_size for path in Path(door.CORPUS).rglob("*") if path.is_file()]
     assert sum(sizes) < 1 << 20

@@ -48,3 +48,10 @@ def test_the_old_spelling_warns() -> None:
 
     with pytest.warns(DeprecationWarning, match="summarize"):
         assert module.summarise is summarize
+
+
+def test_names_take_one_line_of_bounded_length(tmp_path: Path) -> None:
+    put(tmp_path, "two\nlines/1.jpg", f"{'x' * 200}/2.jpg")
+    lines = summarize(find_images(tmp_path)).splitlines()
+    assert any(line.split()[:2] == ["two", "lines"] for line in lines)
+    assert all(len(line) < 200 for line in lines[2:])

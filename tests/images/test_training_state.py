@@ -27,7 +27,7 @@ def test_a_damaged_file_is_not_used(tmp_path, caplog):
     path = tmp_path / "state"
     path.write_bytes(b"PK damaged")
     assert TrainingState(path, "a", LABELS).load(CPU) is None
-    assert "damaged and not used" in caplog.text
+    assert "begins anew" in caplog.text
 
 
 def test_without_a_path_nothing_is_kept(tmp_path):
@@ -43,3 +43,13 @@ def test_a_finished_training_removes_it(tmp_path):
     state.remove()
     assert not (tmp_path / "state").exists()
     state.remove()
+
+
+def test_a_flipped_bit_makes_the_training_begin_anew(tmp_path, caplog):
+    state = TrainingState(tmp_path / "s.pt", "net", LABELS)
+    state.save({"bank": torch.arange(50.0)})
+    data = bytearray((tmp_path / "s.pt").read_bytes())
+    data[data.find(torch.arange(50.0).numpy().tobytes()) + 8] ^= 1
+    (tmp_path / "s.pt").write_bytes(data)
+    assert state.load(CPU) is None
+    assert "begins anew" in caplog.text

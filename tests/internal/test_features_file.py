@@ -126,7 +126,10 @@ def test_sparse_features_are_read_sparse_or_dense(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indices": np.array([9, 9])}, "compressed rows whose indices are columns; got"),
+        (
+            {"indices": np.array([9, 9])},
+            "f.npz: sparse features must be compressed rows or columns, as scipy.sparse.save_npz writes them; got",
+        ),
         ({"indptr": np.array([0, 1])}, "compressed rows"),
         ({"shape": np.array([2])}, "compressed rows"),
         ({"shape": np.array([2, -3])}, "compressed rows"),
@@ -145,3 +148,36 @@ def test_damaged_sparse_features_are_refused(tmp_path, changes, message):
     with pytest.raises(FileFormatError, match=message) as caught:
         load_features(tmp_path / "f.npz", sparse=True)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (6, 3)])
+def test_compressed_columns_are_not_taken_for_rows(tmp_path, shape):
+    dense = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape) % 5
+    sp.save_npz(tmp_path / "f.npz", sp.csc_matrix(dense))
+    np.testing.assert_array_equal(load_features(tmp_path / "f.npz", sparse=True).features.toarray(), dense)
+    np.testing.assert_array_equal(load_features(tmp_path / "f.npz").features, dense)
+
+
+def test_another_sparse_format_is_refused(tmp_path):
+    sp.save_npz(tmp_path / "f.npz", sp.bsr_matrix(X))
+    with pytest.raises(FileFormatError):
+        load_features(tmp_path / "f.npz", sparse=True)
+    parts = sp.csr_matrix(X)
+    arrays = {"data": parts.data, "indices": parts.indices, "indptr": parts.indptr, "shape": parts.shape}
+    np.savez(tmp_path / "f.npz", **arrays, format=np.array("rows"))
+    with pytest.raises(FileFormatError, match=r"compressed rows or columns.*got the format 'rows'"):
+        load_features(tmp_path / "f.npz", sparse=True)
+
+
+def test_more_columns_than_can_be_used_are_refused(tmp_path):
+    arrays = {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 2**40]}
+    np.savez(tmp_path / "f.npz", **arrays)
+    with pytest.raises(FileFormatError, match=f"must have fewer than {2**31} columns.*got {2**40}"):
+        load_features(tmp_path / "f.npz", sparse=True)
+
+
+def test_compressed_columns_cannot_declare_rows_without_end(tmp_path):
+    arrays = {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [2**39, 1], "format": np.array("csc")}
+    np.savez(tmp_path / "f.npz", **arrays)
+    with pytest.raises(FileFormatError, match=f"got {2**39} rows with 1 entries"):
+        load_features(tmp_path / "f.npz", sparse=True)

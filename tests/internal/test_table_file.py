@@ -19,6 +19,31 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path):
     (tmp_path / "long.csv").write_text("x" * 200_000)
     with pytest.raises(FileFormatError, match=r"cannot be read; got field larger"):
         read_table(tmp_path / "long.csv", "table")
+    assert len(read_table(tmp_path / "long.csv", "table", 200_000)[0][1][0]) == 200_000
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [('a,b\n1,"x\n2,y\n3,z\n', 2), ('"a,b\n1,x', 1), ('a,b\n"1","x"\n2,"y', 3), ('a,"b\r\n1,x\r\n', 1)],
+)
+def test_a_quotation_mark_that_is_never_closed_does_not_swallow_the_rest(tmp_path, content, line):
+    (tmp_path / "t.csv").write_bytes(content.encode())
+    with pytest.raises(FileFormatError, match=f"quotation mark in or after line {line} that is never closed"):
+        read_table(tmp_path / "t.csv", "table")
+
+
+def test_quotation_marks_that_are_closed_or_inside_are_cells(tmp_path):
+    (tmp_path / "t.csv").write_text('a,"b\nc"\n5" disk,"say ""hi"""\nend,"z"')
+    assert [cells for _, cells in read_table(tmp_path / "t.csv", "table")] == [
+        ["a", "b\nc"], ['5" disk', 'say "hi"'], ["end", "z"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 spreadsheet", "a,b\n1,2\n".encode("utf-16-le")])
+def test_what_is_no_text_is_called_so(tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(FileFormatError, match="is no text: save the table as CSV"):
+        read_table(tmp_path / "t.csv", "table")
 
 
 def test_a_cell_of_a_western_spreadsheet(tmp_path):

@@ -330,3 +330,12 @@ def test_the_recall_of_an_approximate_search_is_among_the_settings_and_in_the_re
         encoding="utf-8"
     )
     assert Labelling.load(tmp_path / "out").settings["neighbor_recall"] == result.settings["neighbor_recall"]
+
+
+def test_labels_that_contradict_each_other_on_copies_are_named_as_the_reason(tmp_path):
+    for i in range(6):
+        place = tmp_path / "photos" / ("a" if i < 2 else "b" if i < 4 else "_unlabeled")
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (16, 16), (90, 20, 30)).save(place / f"{i}.png")
+    with pytest.raises(InvalidInputError, match=r"no label is left.*got two labels: copies of one image are"):
+        label_images(tmp_path / "photos", options=FAST)

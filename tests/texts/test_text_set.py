@@ -111,7 +111,7 @@ def test_long_texts_are_cut_and_control_characters_replaced(tmp_path):
         ("t.csv", "text,label\n,a\n", (), "at least one text; got none"),
         ("t.jsonl", "1\n2\n", (), "one JSON object per line; got 2 lines without any"),
         ("t.jsonl", "", (), "got 0 lines without any"),
-        ("t.csv", "text\n" + "x" * 200_000, (), "cannot be read; got field larger"),
+        ("t.csv", 'text,label\n"x,a\ny,b\n', (), "quotation mark in or after line 2 that is never closed"),
     ],
 )
 def test_what_is_no_file_of_texts_is_refused_in_one_sentence(tmp_path, name, content, columns, message):
@@ -135,3 +135,10 @@ def test_a_summary(tmp_path):
     assert "2 texts" in said
     assert "1 labelled in 1 classes, 1 unlabelled" in said
     assert "(unlabelled)  two" in said
+
+
+def test_a_very_long_text_is_cut_and_the_others_are_read(tmp_path):
+    (tmp_path / "t.csv").write_text(f"text\n{'word ' * 60_000}\nshort\n")
+    got = read_texts(tmp_path / "t.csv")
+    assert [len(text) for text in got.texts] == [LONGEST - 1, 5]  # the blank at the cut is gone
+    assert "only the first" in got.problems[0].reason

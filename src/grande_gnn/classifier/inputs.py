@@ -32,6 +32,10 @@ class CheckedInputs(BaseEstimator):
     def _checked(self, X: ArrayLike, *, reset: bool, copy: bool = True) -> NDArray[np.float32]:
         if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
             check_features(X, name="X")  # refuses them; scikit-learn would take dates for numbers
+        if np.ma.is_masked(X):  # what is behind the mask would count
+            raise InvalidInputError(
+                f"X must not be masked: drop or fill the rows with masked entries; got {int(np.ma.count_masked(X))} of them"
+            )
         if reset:
             self.reduction_ = Reduction.fit(X) if sp.issparse(X) else None
         known = getattr(self, "reduction_", None)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grande_gnn.errors import InvalidInputError
+from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.internal.validation import check_sparse
 
 __all__ = ["DENSE_BYTES", "Reduction"]
@@ -42,7 +42,13 @@ class Reduction:
             return cls(None)
         from sklearn.decomposition import TruncatedSVD
 
-        svd = TruncatedSVD(min(N_COMPONENTS, n - 1, d - 1), random_state=0).fit(matrix)
+        try:
+            svd = TruncatedSVD(min(N_COMPONENTS, n - 1, d - 1), random_state=0).fit(matrix)
+        except MemoryError as error:
+            raise NotEnoughMemoryError(
+                f"sparse features with so many columns take too much memory: leave out columns without entries; got {d} "
+                f"columns ({error})"
+            ) from None
         return cls(np.ascontiguousarray(svd.components_, dtype=np.float32))
 
     def transform(self, features: Any) -> NDArray[np.float32]:

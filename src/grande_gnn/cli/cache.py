@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grande_gnn.cli.choices import Place
+
 if TYPE_CHECKING:
     from grande_gnn.images.store_folder import CacheEntry
 
 store_option = click.option(
-    "--store", type=click.Path(path_type=Path), help="The folder [default: GRANDE_CACHE or the user's cache]."
+    "--store", type=Place(path_type=Path), help="The folder [default: GRANDE_CACHE or the user's cache]."
 )
 
 

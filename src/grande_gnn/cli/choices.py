@@ -1,4 +1,4 @@
-"""Choices that are read from a registry when a command runs, so that a name registered later is accepted too."""
+"""Types of options: choices that are read from a registry when a command runs, and paths that are not empty."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["AutoOr", "ChoiceOf"]
+__all__ = ["AutoOr", "ChoiceOf", "Place"]
 
 
 class ChoiceOf(click.Choice):
@@ -43,3 +43,13 @@ class AutoOr(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if value == "auto" else self.other.convert(value, param, ctx)
+
+
+class Place(click.Path):
+    """A path; an empty one is refused, because it would mean the present folder, and most likely a variable is not set."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as the type that was asked for."""
+        if value == "":
+            self.fail("a path must not be empty: is a variable of the shell not set?", param, ctx)
+        return super().convert(value, param, ctx)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from grande_gnn.cli.bars import StageBars
+from grande_gnn.cli.choices import Place
 from grande_gnn.cli.options import device_option, folds_option, seed_option
 from grande_gnn.internal.progress import reporting_to
 
@@ -23,7 +24,7 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 
 @click.command("compare")
-@click.argument("file", metavar="FILE.npz", type=click.Path())
+@click.argument("file", metavar="FILE.npz", type=Place())
 @click.option("--systems", metavar="NAMES", help="Which systems, separated by commas.  [default: all]")
 @click.option(
     "--list",
@@ -39,9 +40,9 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
     help="How often each fold is trained, with other random numbers.",
 )  # fmt: skip
 @click.option(
-    "--images", metavar="DIR", type=click.Path(), help="Where the images are, for comatch and grande-adapt."
+    "--images", metavar="DIR", type=Place(), help="Where the images are, for comatch and grande-adapt."
 )
-@click.option("--weights", metavar="FILE", type=click.Path(), help="Weights of comatch's backbone.")
+@click.option("--weights", metavar="FILE", type=Place(), help="Weights of comatch's backbone.")
 @device_option
 @seed_option
 @click.option(
@@ -51,7 +52,7 @@ def _list_systems(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "-o",
     "--out",
     metavar="OUT",
-    type=click.Path(),
+    type=Place(),
     help="Keep the rows in OUT/rows.jsonl, so that a comparison that was stopped continues where it was.",
 )
 def command(

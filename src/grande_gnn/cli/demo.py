@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from grande_gnn.cli.bars import StageBars
+from grande_gnn.cli.choices import Place
 from grande_gnn.cli.label import ProgressMessages, report_result
 from grande_gnn.internal.progress import counting, reporting_to
 
@@ -31,7 +32,7 @@ BANDS = (0.9, 0.7, 0.5, 0.0)
 
 @click.command("demo")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("grande-demo"), show_default=True,
+    "-o", "--output", type=Place(path_type=Path), default=Path("grande-demo"), show_default=True,
     help="Folder for the images and the results; what an earlier demo wrote there is replaced.",
 )  # fmt: skip
 def command(output: Path) -> None:

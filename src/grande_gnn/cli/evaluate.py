@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from grande_gnn.cli.bars import StageBars
-from grande_gnn.cli.choices import ChoiceOf
+from grande_gnn.cli.choices import ChoiceOf, Place
 from grande_gnn.cli.options import (
     device_option,
     folds_option,
@@ -26,7 +26,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 
 
 @click.command("evaluate")
-@click.argument("file", metavar="FILE.npz", type=click.Path())
+@click.argument("file", metavar="FILE.npz", type=Place())
 @model_options
 @click.option(
     "--degree", type=ChoiceOf(lambda: DEGREES), default="grande", show_default=True,

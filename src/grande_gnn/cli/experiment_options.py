@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from grande_gnn.cli.bars import StageBars
-from grande_gnn.cli.choices import ChoiceOf
+from grande_gnn.cli.choices import ChoiceOf, Place
 from grande_gnn.cli.options import chain, device_option, folds_option, graph_options, is_quiet, seed_option
 from grande_gnn.engine.models import MODELS
 from grande_gnn.internal.progress import reporting_to
@@ -32,13 +32,11 @@ ANNOUNCE_AFTER = 60.0
 data_options = chain(
     click.option(
         "--data",
-        type=click.Path(path_type=Path),
+        type=Place(path_type=Path),
         required=True,
         help="Folder with <dataset>/features_<name>.npz files.",
     ),
-    click.option(
-        "-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the results."
-    ),
+    click.option("-o", "--out", type=Place(path_type=Path), required=True, help="Folder of the results."),
     click.option("--datasets", multiple=True, metavar="NAME", help="Only this dataset; repeat for several."),
     click.option(
         "--features", multiple=True, metavar="NAME", help="Only these features; repeat for several."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grande_gnn.cli.bars import StageBars
+from grande_gnn.cli.choices import Place
 from grande_gnn.cli.options import device_option, is_quiet
 from grande_gnn.images.networks import DEFAULT, EXTRACTORS
 
@@ -21,13 +22,13 @@ __all__ = ["command", "image_bar"]
 
 
 @click.command("extract")
-@click.argument("images", type=click.Path(path_type=Path))
+@click.argument("images", type=Place(path_type=Path))
 @click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Features file to write (.npz)."
+    "-o", "--output", required=True, type=Place(path_type=Path), help="Features file to write (.npz)."
 )
 @click.option(
     "--labels",
-    type=click.Path(path_type=Path),
+    type=Place(path_type=Path),
     help="CSV with the columns file and label (blank = unlabelled).",
 )
 @click.option(
@@ -37,7 +38,7 @@ __all__ = ["command", "image_bar"]
 )
 @click.option(
     "--weights",
-    type=click.Path(path_type=Path),
+    type=Place(path_type=Path),
     help="File with the extractor's weights (.pth or .safetensors).",
 )
 @device_option
@@ -46,7 +47,7 @@ __all__ = ["command", "image_bar"]
 )
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=Place(path_type=Path),
     help="Folder of the feature store [default: GRANDE_CACHE or the user's cache].",
 )
 @click.option(

@@ -12,6 +12,7 @@ from types import FrameType
 
 import click
 
+from grande_gnn.cli.terminal import plain
 from grande_gnn.errors import GrandeError
 
 __all__ = ["Stopped", "one_sentence", "printable"]
@@ -43,7 +44,7 @@ def one_sentence() -> Iterator[None]:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        raise click.ClickException(" ".join(sentence.split())) from error
+        raise click.ClickException(plain(" ".join(sentence.split()))) from error
     except KeyboardInterrupt as error:
         raise Stopped(signal.SIGINT) from error
     except Terminated as error:

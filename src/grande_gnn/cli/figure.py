@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from grande_gnn.cli.choices import Place
 from grande_gnn.cli.experiment_options import RunOptions, data_options, run_options, run_trials
 from grande_gnn.cli.options import device_option, folds_option, graph_options, seed_option
 
@@ -45,7 +46,7 @@ def sigma(**options: Any) -> None:
 @click.option(
     "--images",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=Place(path_type=Path),
     help="Where the images are.  [default: the folder of the features file]",
 )
 @device_option

@@ -11,7 +11,7 @@ import click
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.cli.bars import StageBars
-from grande_gnn.cli.choices import AutoOr, ChoiceOf
+from grande_gnn.cli.choices import AutoOr, ChoiceOf, Place
 from grande_gnn.cli.options import device_option, ignore_weights_option, is_quiet, seed_option
 from grande_gnn.engine.degrees import DEGREES
 from grande_gnn.engine.models import MODELS
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from grande_gnn.labelling import Labelling, LabelOptions, Step
     from grande_gnn.labelling.run import Progress
 
-PATH = click.Path(path_type=Path)
+PATH = Place(path_type=Path)
 
 TEMPLATE_WRITTEN = (
     "{}: fill in the label of the first rows (the more the better), then pass it with --labels."

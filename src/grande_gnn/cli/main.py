@@ -11,6 +11,7 @@ import click
 
 from grande_gnn import __version__
 from grande_gnn.cli.failures import one_sentence, printable
+from grande_gnn.cli.terminal import plain_output
 
 COMMANDS = {
     "label": "Label a folder of images from the few that have a label.",
@@ -44,7 +45,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         printable()
-        with one_sentence():
+        with plain_output(), one_sentence():
             return super().invoke(ctx)
 
 

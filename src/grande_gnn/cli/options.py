@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
-from grande_gnn.cli.choices import ChoiceOf
+from grande_gnn.cli.choices import ChoiceOf, Place
 from grande_gnn.engine.models import MODELS
 from grande_gnn.graph.kinds import public_graphs
 
@@ -84,12 +84,12 @@ ignore_weights_option = click.option(
 
 graph_file_options = chain(
     click.option(
-        "--graph-file", metavar="FILE.npz|FILE.csv", type=click.Path(),
+        "--graph-file", metavar="FILE.npz|FILE.csv", type=Place(),
         help="Use this graph (or its edges: source,target) instead of building one.",
     ),
     ignore_weights_option,
     click.option(
-        "--lists-file", metavar="FILE.npz", type=click.Path(),
+        "--lists-file", metavar="FILE.npz", type=Place(),
         help="Build --graph from these ranked lists instead of searching neighbors.",
     ),
 )  # fmt: skip

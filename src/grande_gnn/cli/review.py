@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grande_gnn.cli.choices import Place
 from grande_gnn.cli.label import ProgressMessages
 from grande_gnn.images.networks import DEFAULT
 
 if TYPE_CHECKING:
     from grande_gnn.labelling import LabelOptions
 
-PATH = click.Path(path_type=Path)
+PATH = Place(path_type=Path)
 
 
 @click.command("review")

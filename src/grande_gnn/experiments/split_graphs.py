@@ -151,6 +151,10 @@ def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
                 f"{path} must have one label and one entry of 'split' for each of its {shape[0]} rows; "
                 f"got shapes {labels.shape} and {split.shape}"
             )
+        if labels.max(initial=-1) >= len(labels):
+            raise FileFormatError(
+                f"{path} must number its classes from 0, and have no more classes than rows; got the label {labels.max()}"
+            )
         for part, what in ((TRAIN, "train"), (VALIDATION, "validation"), (TEST, "test")):
             if not ((split == part) & (labels >= 0)).any():
                 raise FileFormatError(
@@ -159,8 +163,11 @@ def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
         features = check_sparse(matrix)
         train, validation, test = (int(np.sum(split == part)) for part in (TRAIN, VALIDATION, TEST))
         citation, note = identify_graph(name, shape, int(labels.max()) + 1, (train, validation, test))
-    sums = features.sum(axis=1).A1
-    features = sp.diags(1 / np.where(sums > 0, sums, np.float32(1))).astype(np.float32) @ features
+        sums = features.sum(axis=1).A1
+        with np.errstate(over="ignore"):  # a sum near 0 makes features infinite, which are refused
+            scale = 1 / np.where(sums > 0, sums, np.float32(1))
+            features.data *= np.repeat(scale.astype(np.float32), np.diff(features.indptr))
+            features = check_sparse(features)
     return SplitGraph(name, features, labels, graph, split, citation, note)
 
 

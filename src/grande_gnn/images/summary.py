@@ -12,6 +12,9 @@ from grande_gnn.internal.moved import moved_name
 
 __all__ = ["summarize"]
 
+_WIDEST = 80
+"""Characters of a name that are shown."""
+
 
 def summarize(images: ImageSet, n_examples: int = 10) -> str:
     """The classes, their counts, and ``n_examples`` rows spread evenly over the files, as text to print."""
@@ -39,8 +42,15 @@ def summarize(images: ImageSet, n_examples: int = 10) -> str:
 
 
 def _table(rows: list[tuple[str, str]]) -> list[str]:
-    width = max(len(row[0]) for row in rows)
-    return [f"  {first:<{width}}  {second}" for first, second in rows]
+    shown = [tuple(map(_cell, row)) for row in rows]
+    width = max(len(first) for first, _ in shown)
+    return [f"  {first:<{width}}  {second}" for first, second in shown]
+
+
+def _cell(text: str) -> str:
+    """A name in one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"
 
 
 def __getattr__(name: str) -> Any:  # the spelling of version 0.1

@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from grande_gnn.errors import FileFormatError
 from grande_gnn.internal.files import write_atomically
+from grande_gnn.internal.torch_file import read_torch
 
 __all__ = ["TrainingState"]
 
@@ -21,7 +23,7 @@ logger = logging.getLogger(__name__)
 class TrainingState:
     """Saves the state of a training, and finds it again if the same training is started once more.
 
-    The file is read with ``weights_only``, so that it cannot run code, and it is used only by a training with the same
+    The file is read so that it cannot run code and damage is noticed, and it is used only by a training with the same
     network, labels and settings.
     """
 
@@ -51,10 +53,9 @@ class TrainingState:
         if self.path is None or not self.path.exists():
             return None
         try:
-            state = torch.load(self.path, map_location=device, weights_only=True)
-        except Exception as error:  # a damaged file can fail in any layer of the reader
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            logger.warning("%s is damaged and not used: %s", self.path, reason)
+            state = read_torch(self.path, "the state of a training", device)
+        except FileFormatError as error:
+            logger.warning("An unfinished adaptation cannot go on and begins anew: %s", error)
             return None
         return state if isinstance(state, dict) and state.get("key") == self.key else None
 

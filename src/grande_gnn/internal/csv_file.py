@@ -36,10 +36,9 @@ def read_csv(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
             rows = list(reader)
     except (OSError, csv.Error, ValueError) as error:
         raise FileFormatError(f"{path} cannot be read; got {' '.join(str(error).split())}") from None
-    missing = [
-        name for name in columns if found.count(name) != 1
-    ]  # a column twice leaves open which one counts
-    if missing:
+    if twice := [name for name in found if name and found.count(name) > 1]:
+        raise FileFormatError(f"{path} must not have two columns of one name; got {twice[0][:80]!r} twice")
+    if any(name not in found for name in columns):
         raise FileFormatError(
             f"{path} needs the columns {', '.join(columns)}; got {_shown(found) or 'an empty file'}"
         )

@@ -1,7 +1,7 @@
 """Features files: ``.npz`` with ``features`` (n × d), ``files`` (n), and optionally ``labels`` (n) and ``classes``.
 
-Sparse features are the arrays ``data``, ``indices``, ``indptr`` and ``shape`` instead: compressed rows, as
-``scipy.sparse.save_npz`` writes them.
+Sparse features are the arrays ``data``, ``indices``, ``indptr`` and ``shape`` instead: compressed rows or columns, as
+``scipy.sparse.save_npz`` writes them; ``format`` tells which, and they are rows where it is missing.
 
 ``labels`` are class names (``""`` = unlabelled) or integers; where ``classes`` is present, integers are indices into
 it and −1 means unlabelled.
@@ -35,10 +35,14 @@ _ARRAYS = {
 
 _SPARSE = {
     "data": Wanted("fiu", 1), "indices": Wanted("iu", 1), "indptr": Wanted("iu", 1), "shape": Wanted("iu", 1),
+    "format": Wanted("US", 0, required=False),
 }  # fmt: skip
 
 DENSE_BYTES = 256 * 2**20
 """Sparse features are made dense for readers that need it if the dense matrix takes no more than this."""
+
+_MOST_EMPTY = 10_000_000
+"""Rows without entries that sparse features may have."""
 
 _CHUNK = 4096
 """File names converted at a time."""
@@ -82,24 +86,33 @@ def load_features(path: str | os.PathLike[str], *, sparse: bool = False) -> Feat
 
 
 def _sparse(path: str | os.PathLike[str], keep: bool) -> Any:
-    """The features in compressed rows."""
+    """The features in compressed rows, whether the file has rows or columns."""
     try:
         arrays = read_npz(path, "features", _SPARSE)
     except FileFormatError as error:
         if "has no array" in str(error):  # then it is no features file of either kind
             read_npz(path, "features", {"features": Wanted("fiu", 2)})
         raise
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
 
     try:
+        kind = str(np.ravel(arrays["format"])[0]) if "format" in arrays else "csr"
+        if kind not in ("csr", "csc"):
+            raise ValueError(f"the format {kind!r}")
         shape = tuple(int(size) for size in arrays["shape"])
-        if len(shape) != 2 or len(arrays["indptr"]) != shape[0] + 1:
+        if len(shape) != 2 or len(arrays["indptr"]) != shape[kind == "csc"] + 1:
             raise ValueError(f"shape {shape} and {len(arrays['indptr'])} entries of 'indptr'")
-        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        if (
+            shape[0] > len(arrays["data"]) + _MOST_EMPTY
+        ):  # compressed columns do not show how many rows there are
+            raise ValueError(f"{shape[0]} rows with {len(arrays['data'])} entries")
+        known = csr_matrix if kind == "csr" else csc_matrix
+        matrix = known((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
         matrix.check_format(full_check=True)
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise FileFormatError(
-            f"{path} must hold compressed rows whose indices are columns; got {' '.join(str(error).split())[:200]}"
+            "sparse features must be compressed rows or columns, as scipy.sparse.save_npz writes them; got "
+            f"{' '.join(str(error).split())[:200]}"
         ) from None
     if keep:
         return check_sparse(matrix)

@@ -55,7 +55,7 @@ class Wanted:
 
     def __str__(self) -> str:
         names = " or ".join(dict.fromkeys(_KINDS[kind] for kind in self.kinds))
-        return f"{'a list' if self.ndim == 1 else 'a matrix'} of {names}"
+        return f"{('one', 'a list of', 'a matrix of')[self.ndim]} {names}"
 
 
 def read_npz(

@@ -20,30 +20,66 @@ __all__ = ["Line", "decode_table", "find_column", "header_text", "read_table", "
 Line = tuple[int, list[str]]
 """The number of a line, for messages, and its cells."""
 
+_END = "\0end of the table"
+"""A line that is put at the end."""
 
-def read_table(path: Path, what: str) -> list[Line]:
-    """The lines of a table that are not blank; ``what`` names the kind of file in errors."""
+
+def read_table(path: Path, what: str, longest: int = 131_072) -> list[Line]:
+    """The lines of a table that are not blank.
+
+    ``what`` names the kind of file in errors, and ``longest`` is the number of characters that a cell may have.
+    """
     try:
-        return split_table(decode_table(path.read_bytes()))
+        data = path.read_bytes()
+        if data.startswith(b"PK\x03\x04") or (
+            4 * data[:1000].count(0) > len(data[:1000]) and not _has_mark(data)
+        ):
+            raise FileFormatError(
+                f"the {what} {path} is no text: save the table as CSV in UTF-8; got a spreadsheet, an archive, or "
+                "UTF-16 without a byte order mark"
+            )
+        return split_table(decode_table(data), longest)
     except (OSError, csv.Error) as error:
         raise FileFormatError(
             f"the {what} {path} cannot be read; got {' '.join(str(error).split())}"
         ) from None
 
 
-def split_table(text: str) -> list[Line]:
+def split_table(text: str, longest: int = 131_072) -> list[Line]:
     """The line number and the cells of each line that is not blank."""
+    usual = csv.field_size_limit(longest)
+    try:
+        return _lines(text)
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _lines(text: str) -> list[Line]:
     separator = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    # A quotation mark that is never closed makes one cell of the whole rest, and so of the last line, too.
+    reader = csv.reader(io.StringIO(f"{text}\n{_END}\n", newline=""), delimiter=separator)
+    lines, start = [], 1
+    for cells in reader:
+        if cells == [_END]:
+            break
+        if cells and cells[-1].endswith(f"\n{_END}\n"):
+            raise csv.Error(f"a quotation mark in or after line {start} that is never closed")
+        if any(cell.strip() for cell in cells):
+            lines.append((reader.line_num, cells))
+        start = reader.line_num + 1
+    return lines
 
 
 def decode_table(data: bytes) -> str:
     """The text of a file in UTF-8, or in UTF-16 with a byte order mark, as spreadsheets write it."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if _has_mark(data):
         return data.decode("utf-16", errors="replace")
     # A file name need not be valid UTF-8; surrogateescape is how Python represents such a name.
     return data.decode("utf-8-sig", errors="surrogateescape")
+
+
+def _has_mark(data: bytes) -> bool:
+    return data[:2] in (b"\xff\xfe", b"\xfe\xff")
 
 
 def western(cell: str) -> str:

@@ -80,6 +80,10 @@ def check_sparse(features: Any, *, name: str = "features") -> Any:
         raise InvalidInputError(
             f"{name} must be a sparse numeric matrix with one row per sample; got {features.dtype} of shape {features.shape}"
         )
+    if features.shape[1] >= 2**31:
+        raise InvalidInputError(
+            f"{name} must have fewer than {2**31} columns: leave out those without entries; got {features.shape[1]}"
+        )
     with np.errstate(over="ignore"):  # what is too large for float32 becomes infinity, refused below
         matrix = sp.csr_matrix(features, dtype=np.float32, copy=True)
     matrix.sum_duplicates()

@@ -76,6 +76,12 @@ def label_images(
     options = replace(options, extractor=options.extractor or default_extractor())
     extraction = extract_images(found, options, tell)
     usable = extraction.images
+    if not usable.class_counts:
+        last = usable.problems[-1]
+        raise InvalidInputError(
+            f"no label is left, because the labelled images cannot be read or are copies with different labels: repair "
+            f"them or their labels; got {last.reason} ({last.file})"
+        )
     result = _labelled(extraction.features(), usable.labels, usable.files, options, None, tell)
     if options.adaptation is not None:
         return _finished(_adapted(result, extraction, options, tell), out, options, tell)

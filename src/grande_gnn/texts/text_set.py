@@ -30,6 +30,9 @@ __all__ = ["LONGEST", "TextSet", "are_texts", "read_texts"]
 LONGEST = 100_000
 """Characters of a text that are read: about forty pages."""
 
+_LONGEST_CELL = 1 << 26
+"""Characters of a cell: longer texts are cut, and even more are taken for a damaged table."""
+
 _TABLES = (".csv", ".tsv")
 _LINES = (".jsonl", ".ndjson")
 _ID = (r"id|uid|key", r"(text|doc|document)?id", r"file(name)?|path|name")
@@ -140,7 +143,7 @@ def _divided(found: FolderFiles) -> tuple[list[str], list[str]]:
 
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[list[Row], list[str]]:
     """The rows of a table and the names of its columns, which are numbers if it has no header."""
-    lines = read_table(path, "file of texts")
+    lines = read_table(path, "file of texts", _LONGEST_CELL)
     if not lines:
         raise FileFormatError(f"{path} must have one text per row; got an empty file")
     header = [western(cell).strip() for cell in lines[0][1]]

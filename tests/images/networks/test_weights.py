@@ -82,3 +82,19 @@ def test_weights_never_run_code(tmp_path: Path) -> None:
     torch.save({"weight": Bomb()}, tmp_path / "w.pth")
     with pytest.raises(FileFormatError, match="cannot be read as weights"):
         load_weights(torch.nn.Linear(2, 2), tmp_path / "w.pth")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (torch.full((2, 2), torch.nan), "must hold finite weights.*in 'weight'"),
+        (torch.full((2, 2), torch.inf, dtype=torch.float64), "must hold finite weights"),
+        (torch.ones((2, 2), dtype=torch.int64), "plain numbers as weights; got torch.int64"),
+        (torch.ones((2, 2), dtype=torch.complex64), "plain numbers as weights; got torch.complex64"),
+        (torch.eye(2).to_sparse(), "plain numbers as weights; got torch.float32, torch.sparse_coo"),
+    ],
+)
+def test_weights_that_are_no_finite_numbers_are_refused(tmp_path: Path, value, reason) -> None:
+    torch.save({"weight": value, "bias": torch.zeros(2)}, tmp_path / "w.pt")
+    with pytest.raises(FileFormatError, match=reason):
+        load_weights(torch.nn.Linear(2, 2), tmp_path / "w.pt")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grande_gnn.errors import OutputExistsError
-from grande_gnn.labelling.exports.class_folders import copy_to_class_folders, folder_name
+from grande_gnn.labelling.exports.class_folders import copy_to_class_folders, folder_name, folder_names
 from grande_gnn.labelling.result import Labelling
 
 
@@ -69,3 +69,25 @@ def test_the_folder_appears_complete_or_not_at_all(tmp_path, monkeypatch, exists
     assert sorted(path.name for path in out.rglob("*.jpg")) == files
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copies", "photos"]
     assert out.stat().st_mode & 0o777 == (tmp_path / "photos").stat().st_mode & 0o777
+
+
+def test_different_labels_have_different_folders(tmp_path):
+    labels = ["a/b", "a_b", "A_B", "a:b", "x" * 300, "x" * 301]
+    files = [f"{i}.jpg" for i in range(6)]
+    images(tmp_path / "photos", files)
+    copy_to_class_folders(tmp_path / "out", labelling(files, labels), tmp_path / "photos")
+    folders = {path.name: [file.name for file in path.iterdir()] for path in (tmp_path / "out").iterdir()}
+    assert sorted(folders.values()) == [[file] for file in files]
+    assert len({name.casefold() for name in folders}) == 6
+    assert folder_names(labels) == {**folder_names(labels[::-1])}  # whatever their order
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "花"])
+def test_a_long_path_becomes_a_name_that_a_file_system_takes(tmp_path, letter):
+    long = letter * (230 // len(letter.encode()))
+    files = [f"{long}/{long}.jpg", f"{long}/{long}x.jpg"]
+    images(tmp_path / "photos", files)
+    copy_to_class_folders(tmp_path / "out", labelling(files, ["cat", "cat"]), tmp_path / "photos")
+    copies = sorted((tmp_path / "out" / "cat").iterdir())
+    assert [path.suffix for path in copies] == [".jpg", ".jpg"]
+    assert {path.read_text() for path in copies} == set(files)

@@ -49,6 +49,10 @@ def test_the_file_is_read_back(tmp_path):
         '{"classes": [{"id": -1, "name": "a"}]}',
         '{"classes": [{"id": 0, "name": "a"}, {"id": 1, "name": "a"}]}',
         "[" * 100_000,
+        '{"classes": [{"id": 1e999, "name": "a"}]}',
+        '{"classes": [{"id": 99999999999, "name": "a"}]}',  # a list of that length is made of them
+        '{"classes": [{"id": "0", "name": "a"}]}',
+        '{"classes": [{"id": 0, "name": 3}]}',
     ],
 )
 def test_a_file_of_somebody_else_is_refused(tmp_path, text):

@@ -8,10 +8,12 @@ import torch
 from torch import nn
 
 from grande_gnn.errors import FileFormatError
+from grande_gnn.internal.torch_file import read_torch
 
 __all__ = ["load_weights"]
 
 _INNER = "network."
+_WHAT = "weights (a state_dict in .pth, .pt or .safetensors)"
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
@@ -32,7 +34,18 @@ def load_weights(network: nn.Module, path: Path) -> None:
             f"{path} does not hold the weights of this network (another architecture?): "
             f"{len(wrong)} of {len(needed)} entries are missing or have another shape; got no {wrong[0]!r}"
         )
+    for key in sorted(needed):
+        value, is_real = state[key], own[key].is_floating_point()
+        if value.layout != torch.strided or value.is_floating_point() != is_real or value.is_meta:
+            raise FileFormatError(
+                f"{path} must hold plain numbers as weights; got {value.dtype}, {value.layout} in {key!r}"
+            )
     network.load_state_dict({key: state[key] for key in needed}, strict=False)
+    for key in sorted(needed):  # own are the network's tensors themselves, so they hold what was loaded
+        if not bool(torch.isfinite(own[key]).all()):
+            raise FileFormatError(
+                f"{path} must hold finite weights: take an earlier file of the training; got NaN or infinity in {key!r}"
+            )
 
 
 def _read_state(path: Path) -> dict[str, torch.Tensor]:
@@ -43,12 +56,12 @@ def _read_state(path: Path) -> dict[str, torch.Tensor]:
             from safetensors.torch import load_file
 
             return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = read_torch(path, _WHAT)
+    except FileFormatError:
+        raise
     except Exception as error:  # a wrong file can fail in any layer of either reader
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FileFormatError(
-            f"{path} cannot be read as weights (a state_dict in .pth, .pt or .safetensors); got {reason}"
-        ) from error
+        raise FileFormatError(f"{path} cannot be read as {_WHAT}; got {reason[:200]}") from error
     for wrapper in ("state_dict", "model"):
         if isinstance(state, dict) and isinstance(state.get(wrapper), dict):
             state = state[wrapper]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,12 @@ from grande_gnn.labelling.exports.export import ClassIds, Export, images_folder
 if TYPE_CHECKING:
     from grande_gnn.labelling.result import Labelling
 
-__all__ = ["IMAGE_FOLDER", "check_copies", "copy_to_class_folders", "folder_name"]
+__all__ = [
+    "IMAGE_FOLDER", "check_copies", "copy_to_class_folders", "folder_name", "folder_names", "free_name",
+]  # fmt: skip
+
+_LONGEST = 255
+"""Bytes of a name in most file systems."""
 
 
 def check_copies(folder: str | Path) -> Path:
@@ -31,8 +38,8 @@ def check_copies(folder: str | Path) -> Path:
 def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
     """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused.
 
-    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number. The folder appears when all
-    copies are complete.
+    ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number, and one that is too long for a
+    file system is cut. The folder appears when all copies are complete.
     """
     from grande_gnn.internal.files import copy_whole, write_new_folder
     from grande_gnn.internal.progress import counting
@@ -40,14 +47,11 @@ def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> 
     advance = counting("copy", len(result.files))
 
     def fill(part: Path) -> None:
-        taken: set[str] = set()
+        folders = folder_names(result.labels)
+        taken: dict[str, set[str]] = {label: set() for label in folders}
         for file, label in zip(result.files, result.labels, strict=True):
             name = Path(file.replace("/", "_"))
-            place, number = part / folder_name(label) / name, 1
-            while str(place).casefold() in taken:
-                number += 1
-                place = place.with_name(f"{name.stem}_{number}{name.suffix}")
-            taken.add(str(place).casefold())
+            place = part / folders[label] / free_name(name.stem, name.suffix, taken[label])
             place.parent.mkdir(exist_ok=True)
             copy_whole(root / file, place)
             advance(1)
@@ -66,6 +70,32 @@ def folder_name(label: str) -> str:
     """
     name = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", label).strip() or "_"
     return f"_{name}" if name.startswith(".") else name
+
+
+def folder_names(labels: Iterable[str]) -> dict[str, str]:
+    """A folder for each label: labels that differ only in case or in characters that no folder may have get a number.
+
+    >>> folder_names(["a/b", "a_b"])
+    {'a/b': 'a_b', 'a_b': 'a_b_2'}
+    """
+    taken: set[str] = set()
+    return {label: free_name(folder_name(label), "", taken) for label in sorted(set(labels))}
+
+
+def free_name(stem: str, suffix: str, taken: set[str]) -> str:
+    """A name that is not taken, whatever its case, and short enough for a file system; it is taken from then on."""
+    number, ending = 1, suffix
+    while (name := _cut(stem, ending)).casefold() in taken:
+        number += 1
+        ending = f"_{number}{suffix}"
+    taken.add(name.casefold())
+    return name
+
+
+def _cut(stem: str, ending: str) -> str:
+    while stem and len(os.fsencode(stem + ending)) > _LONGEST:
+        stem = stem[:-1]
+    return stem + ending
 
 
 def _write(place: Path, labelling: Labelling, ids: ClassIds) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grande_gnn.errors import FileFormatError
+from grande_gnn.internal.json_file import read_json
 
 __all__ = ["CLASSES_FILE", "class_list", "read_class_ids", "updated_ids", "write_class_ids"]
 
@@ -63,14 +64,24 @@ def read_class_ids(path: Path) -> dict[str, int]:
     """The numbers in ``classes.json``; none if there is no such file."""
     if not path.exists():
         return {}
+    from grande_gnn.internal.schema import (
+        integer,
+        list_of,
+        record,
+        text,
+    )  # imports numpy; a command's help does not
+
+    entry = record({"id": integer(0, 10_000_000), "name": text(surrogates=True)}, more=True)
     try:
-        classes = json.loads(path.read_text(encoding="utf-8"))["classes"]
-        ids = {str(entry["name"]): int(entry["id"]) for entry in classes}
-        if len(set(ids.values())) != len(classes) or min(ids.values(), default=0) < 0:
-            raise ValueError("a number that is negative or used twice")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        content = read_json(path)
+        record({"classes": list_of(entry)}, more=True)(content, path.name)
+        classes = content["classes"]
+        ids = {one["name"]: one["id"] for one in classes}
+        if len(set(ids.values())) != len(classes):
+            raise ValueError("a number or a name that is used twice")
+    except (OSError, ValueError) as error:
         raise FileFormatError(
             f"{path} must list classes with an id and a name each, all different: repair it, or move it away to "
-            f"number the classes anew; got {error!r}"
+            f"number the classes anew; got {' '.join(str(error).split())}"
         ) from None
     return ids

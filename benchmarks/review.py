@@ -79,52 +79,47 @@ def opened(labelling: Labelling) -> Iterator[Session]:
         session.retraining.wait(900)  # a training that runs would disturb what is measured next
 
 
-def measure_page(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_page(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Fifty corrections in Chromium, as fast as the page allows."""
     from review_pictures import chromium, open_queue, ready, served
 
     labelling, truth = flowers(options)
+    about = f"queue {options.queue}, {options.decisions} decisions"
     open_rows = np.array([not label for label in labelling.given])
-    before = accuracy(labelling.labels, truth, open_rows)
+    yield row_of("page", "accuracy before", accuracy(labelling.labels, truth, open_rows), about)
     with opened(labelling) as session, served(session) as link, chromium() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(link)
         ready(page)
         open_queue(page, options.queue)
         key = {name: KEYS[place] for place, name in enumerate(session.classes)}
-        shown = []
         begin = time.perf_counter()
-        for _ in range(options.decisions):
-            row = int(page.evaluate("document.getElementById('stage').dataset.row"))
-            shown.append(_press(page, key[truth[row]]))
+        shown = [_press(page, key[truth[_row(page)]]) for _ in range(options.decisions)]
         took = time.perf_counter() - begin
-        print("next image shown, ms", sorted(round(ms) for ms in shown), flush=True)
+        yield row_of("page", "decisions per minute", 60 * options.decisions / took, about)
+        for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0)):
+            yield row_of("page", f"next image shown, {name} ms", float(np.quantile(shown, share)), about)
         _wait(page, "document.getElementById('status').dataset.pending === '0'")
-        page.wait_for_timeout(1000)
-        answered = []
-        for _ in range(options.single):  # while the full training runs
-            row = int(page.evaluate("document.getElementById('stage').dataset.row"))
-            answered.append(_answered(page, key[truth[row]]))
-            page.wait_for_timeout(500)
         end = time.perf_counter()
         while not session.is_current:
             assert time.perf_counter() < end + 900, "the full training takes too long"
             time.sleep(0.1)
-        settled = time.perf_counter() - end
-        decided = len(session.state.marks)
-        after = accuracy(session.labels(), truth, open_rows)
-    return [
-        row_of("page", measure, value, f"queue {options.queue}, {decided} decisions")
-        for measure, value in {
-            "accuracy before": before,
-            "accuracy after, decided images included": after,
-            "decisions per minute": 60 * options.decisions / took,
-            "next image shown, median ms": float(np.median(shown)),
-            "next image shown, 95 % ms": float(np.quantile(shown, 0.95)),
-            "decision to new labels on the page, median s": float(np.median(answered)),
-            "full training after the last decision, s": settled,
-        }.items()
-    ]
+        settled, after = time.perf_counter() - end, accuracy(session.labels(), truth, open_rows)
+        yield row_of("page", "full training after the last decision, s", settled, about)
+        yield row_of("page", "accuracy after, decided images included", after, about)
+        answered = []
+        for _ in range(options.single):  # a full training runs beside all but the first
+            answered.append(_answered(page, key[truth[_row(page)]]))
+            page.wait_for_timeout(500)
+        yield row_of(
+            "page", "decision to new labels on the page, median s", float(np.median(answered)),
+            f"queue {options.queue}, {options.single} decisions",
+        )  # fmt: skip
+
+
+def _row(page: Any) -> int:
+    """The row of the image that the page shows."""
+    return int(page.evaluate("document.getElementById('stage').dataset.row"))
 
 
 def _press(page: Any, key: str) -> float:

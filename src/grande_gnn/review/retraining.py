@@ -1,13 +1,14 @@
-"""Full trainings in the background: the latest request wins, and at most one training runs at a time."""
+"""Full trainings in the background: the latest request wins, and at most one training runs at a time.
+
+The thread has the usual priority: one with a lower priority would be interrupted while it holds Python's lock, for which
+every answer to the page then waits. On busy cores that took seconds.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from grande_gnn.labelling.result import Labelling
 
@@ -15,14 +16,11 @@ __all__ = ["Retraining"]
 
 logger = logging.getLogger(__name__)
 
-GENTLE = 10
-"""The niceness of the thread: on busy cores it gets a tenth of the time of one that answers the page."""
-
 Labels = Mapping[str, str]
 
 
 class Retraining:
-    """A thread that trains on the labels it was last asked for, with low priority where the system allows it (Linux).
+    """A thread that trains on the labels it was last asked for.
 
     Parameters
     ----------
@@ -70,7 +68,6 @@ class Retraining:
             self._news.notify_all()
 
     def _run(self) -> None:
-        _be_gentle()
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._is_stopped or self._wanted is not None)
@@ -88,10 +85,3 @@ class Retraining:
                 with self._news:
                     self._is_busy = False
                     self._news.notify_all()
-
-
-def _be_gentle() -> None:
-    """Lower the priority of this thread and of those that it starts; Linux alone has priorities of single threads."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), GENTLE)

@@ -205,7 +205,7 @@ def compared(
     answer, quick_s = timed(lambda: quick.answer(now))
     full, full_s = timed(lambda: full_fit(labelling, labels))
     measures = {
-        "no provisional answer equals full training": share_equal(labelling.labels, full.labels),
+        "labels before equal full training": share_equal(labelling.labels, full.labels),
         "quick answer equals full training": share_equal(answer.labels, full.labels),
         "quick answer, s": quick_s,
         "full training, s": full_s,

@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 MINUTES ?= 30
+MIN_TORCH ?= $(shell grep ^torch== constraints.txt)
 BIN    := $(VENV)/bin
 FAST   := not slow and not cluster and not browser and not kills and not latex
 SLOW   := slow or cluster or browser or kills or latex
@@ -17,11 +18,12 @@ test: $(VENV)/.test lint
 test-all: $(VENV)/.test-all
 	$(BIN)/python -m pytest -m "$(SLOW)"
 
-# The oldest versions that pyproject.toml allows, except torch, in an environment of their own
+# The oldest versions that pyproject.toml allows, in an environment of their own. torch is that of constraints.txt, because its oldest
+# version brings gigabytes of CUDA packages: make test-min MIN_TORCH=torch==2.8.0
 test-min:
 	test -x $(VENV)-min/bin/python || $(PYTHON) -m venv $(VENV)-min
 	$(PYTHON) scripts/minimum_versions.py > $(VENV)-min/requirements.txt
-	$(VENV)-min/bin/python -m pip install --quiet --requirement $(VENV)-min/requirements.txt "$$(grep ^torch== constraints.txt)" \
+	$(VENV)-min/bin/python -m pip install --quiet --requirement $(VENV)-min/requirements.txt "$(MIN_TORCH)" \
 		--editable . pytest pytest-xdist hypothesis httpx
 	OMP_NUM_THREADS=1 $(VENV)-min/bin/python -m pytest -m "$(FAST)" -n 2 --dist worksteal \
 		$(filter-out tests/attack tests/benchmarks tests/data tests/faults tests/fuzz tests/mutation tests/scripts,$(wildcard tests/[a-z]*))

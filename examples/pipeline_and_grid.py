@@ -22,5 +22,5 @@ grid = {"grandeclassifier__n_neighbors": [10, 20], "grandeclassifier__sigma": [0
 search = GridSearchCV(pipeline, grid, cv=LabelledKFold(3), scoring=labelled_accuracy).fit(X, y)
 
 print("best settings:", search.best_params_)
-answer = search.best_estimator_[-1].transduction_
-print(f"right among the unlabelled: {np.mean(answer[60:] == truth[60:]):.1%}")
+labels = search.best_estimator_[-1].transduction_
+print(f"accuracy on the unlabelled: {np.mean(labels[60:] == truth[60:]):.1%}")

@@ -34,5 +34,5 @@ for _ in range(100):
     optimizer.step()
 
 with torch.no_grad():
-    answer = net.eval()(data.x, data.edge_index).argmax(1)
-print(f"right among the unlabelled: {(answer == data.y)[~known].float().mean():.1%}")
+    labels = net.eval()(data.x, data.edge_index).argmax(1)
+print(f"accuracy on the unlabelled: {(labels == data.y)[~known].float().mean():.1%}")

@@ -1,6 +1,6 @@
 """Print the oldest versions that pyproject.toml allows, one requirement per line, for ``make test-min``.
 
-torch is left out: its oldest version is the oldest that was really run, and it is installed as everywhere else.
+torch is left out: the Makefile adds the version of constraints.txt, or another that ``MIN_TORCH`` names.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
   const columns = make("div", { style: "display:flex;flex-wrap:wrap;gap:1rem;align-items:center" }, place);
-  const picture = draw("svg", { viewBox: "0 0 260 260", width: 260, height: 260, "aria-hidden": "true" }, columns);
+  const picture = draw("svg", { viewBox: "10 10 240 240", width: 220, height: 220, "aria-hidden": "true" }, columns);
   const panel = make("div", {}, columns);
   const slider = (text, min, max, value) => {
-    const row = make("label", { style: "display:grid;grid-template-columns:4.5rem minmax(4rem,12rem) 6rem;gap:.5rem" }, panel);
+    const row = make("label", { style: "display:grid;grid-template-columns:3.5rem minmax(4rem,12rem) 7rem;gap:.5rem;white-space:nowrap" }, panel);
     make("span", {}, row).textContent = text;
     const input = make("input", { type: "range", min, max, step: 0.01, value }, row);
     input.addEventListener("input", update);

@@ -1,4 +1,4 @@
-"""Rows of features that are compared byte by byte: rows added to the samples, and rows found among them."""
+"""Add rows to the samples, and find rows among them; rows are equal if all their bytes are."""
 
 from __future__ import annotations
 

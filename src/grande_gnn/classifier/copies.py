@@ -28,7 +28,7 @@ AMONG = 5
 
 
 _FOUND: WeakKeyDictionary[Neighbors, NDArray[np.int64]] = WeakKeyDictionary()
-"""What was found before: several steps of a run ask for the same neighbors."""
+"""Earlier results, because several steps of a run need the copies among the same neighbors."""
 
 
 def find_copies(neighbors: Neighbors) -> NDArray[np.int64]:

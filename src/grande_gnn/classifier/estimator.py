@@ -1,4 +1,4 @@
-"""The scikit-learn face: few labels in, a label and a probability for every sample out."""
+"""The scikit-learn estimator: from few labels to a label and class probabilities for every sample."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ __all__ = ["GrandeClassifier"]
 class GrandeClassifier(ClassifierMixin, CheckedInputs):
     """Semi-supervised classifier: a diffusion GNN on a neighbor graph, with the GRaNDe degree.
 
-    Samples become ranked lists, lists a graph, and SGC or APPNP spreads the known labels over it with
-    Â = D^(−½)(A + I)D^(−½), D = diag(δ), where δ counts the neighbors and how far they are.
+    Ranked lists of neighbors are computed from the samples, and a graph from the lists. SGC or APPNP then spreads the known
+    labels over the graph with Â = D^(−½)(A + I)D^(−½), D = diag(δ), where δ depends on the number of neighbors and on their
+    distances.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         own ``torch.nn.Module`` (:mod:`grande_gnn.engine.plain`).
     degree : ``"grande"``, ``"centrality"``, another registered name, a degree object, or a differentiable function
         (h, graph) → degree of each node.
-    sigma : scale of the GRaNDe kernel; the smaller it is, the more far neighbors are penalized.
+    sigma : scale of the GRaNDe kernel; the smaller it is, the more distant neighbors are penalized.
     graph : ``"reciprocal"`` (the paper's), ``"knn"``, ``"dgcg"`` or another registered name.
     n_neighbors : entries of each ranked list that count, the sample itself included.
     normalize : ``"none"`` (the paper), ``"l2"`` or ``"center-l2"``.
@@ -61,7 +62,8 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``.
     precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16 where the Triton kernels run,
         otherwise as ``"tf32"``); it matters on CUDA only.
-    memory_limit : bytes the training may use, by a prediction good to about a fifth; ``None`` for most of what is free.
+    memory_limit : bytes that the training may use (its use is predicted, to within about a fifth); ``None`` for most of the
+        free memory.
     context : more samples, without labels, that always belong to the graph; rows that are in X already are not added
         again. See :mod:`grande_gnn.classifier.splits`.
     random_state : seed of initial weights and dropout.
@@ -82,8 +84,8 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     neighbors_ : the neighbors of the normalized features, searched once for everything that needs them.
     normalizer_ : the statistics of the normalization.
     selection_ : what ``"auto"`` became, with held-out predictions; ``None`` when nothing was ``"auto"``.
-    halves_ : what trainings from two disjoint halves of the labels say (:class:`~grande_gnn.classifier.halves.Halves`);
-        ``None`` when nothing was ``"auto"`` (:meth:`train_halves` makes them) or there are too few labels for two halves.
+    halves_ : predictions of two trainings on disjoint halves of the labels (:class:`~grande_gnn.classifier.halves.Halves`);
+        ``None`` if nothing was ``"auto"`` (:meth:`train_halves` makes them) or there are too few labels for two halves.
     of_halves_ : the learning problems of each half, where ``fit`` got features for them; else ``None``.
 
     Examples

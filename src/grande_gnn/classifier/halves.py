@@ -31,7 +31,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """What trainings from two disjoint halves of the labels say about every sample."""
+    """The predictions of two trainings, on disjoint halves of the labels, for every sample."""
 
     codes: NDArray[np.int64]
     """The class code of every sample, −1 where it has no label."""

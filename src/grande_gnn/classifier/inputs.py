@@ -1,4 +1,4 @@
-"""The door of the estimator: dense or sparse features in, a dense and finite float32 matrix out."""
+"""Check the features that an estimator gets, dense or sparse, and turn them into a dense, finite float32 matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CheckedInputs"]
 
 
 class CheckedInputs(BaseEstimator):
-    """What an estimator does to X before it uses it; ``reduction_`` remembers how sparse features became dense."""
+    """Prepares X for an estimator; ``reduction_`` holds how sparse features were made dense."""
 
     reduction_: Reduction | None
 
@@ -47,7 +47,7 @@ class CheckedInputs(BaseEstimator):
         return _without_negative_zeros(check_features(array, name="X"), copy)
 
     def _reduced(self, X: Any, reduction: Reduction) -> NDArray[np.float32]:
-        """Few features instead of very many; dense rows of the many are welcome too."""
+        """Reduce very many features to few; the rows may be sparse or dense."""
         if getattr(self, "context", None) is not None:
             raise InvalidInputError(
                 "sparse features that are too large to be dense take no context: put its rows into X; got a context"

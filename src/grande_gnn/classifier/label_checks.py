@@ -1,4 +1,4 @@
-"""Labels as an estimator takes them, checked; errors of scikit-learn's checks become errors of this package."""
+"""Check the labels that an estimator gets; errors of scikit-learn's checks become errors of this package."""
 
 from __future__ import annotations
 

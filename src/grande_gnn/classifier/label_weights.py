@@ -1,4 +1,4 @@
-"""How much each label counts in the loss when settings are automatic.
+"""The weight of each label in the loss when settings are automatic.
 
 All classes count the same, whatever their number of labels: wᵢ = tᵢ / Σ_j t_j over the labels j of the same class,
 scaled to mean 1. The trust tᵢ is 1 unless a training that did not know the label contradicts it with near-certainty.
@@ -14,15 +14,15 @@ from grande_gnn.classifier.halves import Halves
 __all__ = ["balanced_weights", "trust_in_labels"]
 
 LEAST_TRUST = 0.1
-"""The trust in a label that is contradicted with certainty: it may still be right."""
+"""The trust in a label if the training is certain of another class: the label may still be right."""
 
 SURE = 0.7
-"""The probability of another class from which on it contradicts a label: below, hard but right labels would lose more than
-wrong ones."""
+"""A label is trusted less if another class has more than this probability. With a smaller value, correct labels of hard
+images would lose more weight than wrong labels."""
 
 GOOD_ENOUGH = 0.6
-"""The share of right held-out predictions from which on a contradiction says more about the label than about the
-training."""
+"""Labels are trusted less only if at least this share of the held-out predictions is right; otherwise a disagreement
+says more about the training than about the label."""
 
 Float = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Features normalized, neighbors searched and graphs built once each, whichever candidate asks for them."""
+"""Normalize features, search neighbors and build graphs only once for all candidates that share them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grande_gnn.graph.neighbors import SearchBackend
 __all__ = ["AUTO", "Choice", "Preparation"]
 
 AUTO = "auto"
-"""What leaves a setting open."""
+"""The value of a setting that is to be chosen automatically."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is to be learned, without the labels: whatever trains on labels uses a :class:`LearningProblem`.
+"""Everything that a training needs except the labels: whatever trains on labels uses a :class:`LearningProblem`.
 
 Inputs, graph, degree and settings are made once; tuning, held-out predictions, the accuracy estimate, evaluations and
 compared systems then train on different labels of the same problem.

@@ -10,8 +10,8 @@ Step 2 is repeated until the recall is high enough, with further partitions wher
 measured on random rows (:mod:`.recall`). Every step is a matrix product, a selection or a gather in torch, so the CPU and
 CUDA share this code. The work is about n · 10⁴ products instead of n².
 
-On the CPU these products take the time. So both steps first see the samples in the 96 directions in which they differ most,
-until the lists there are good; one more descent then measures in all dimensions everyone whom those lists name.
+On the CPU, these products take most of the time. So both steps first compare the samples in the 96 directions of largest
+variance until the lists are good there; one more descent then measures, in all dimensions, every sample in those lists.
 
 Lists are ordered as exact ones: the sample itself, then ascending distance, then index. They depend on the seed and the
 device only. Dong, Charikar & Li, WWW 2011 (neighbor descent); Jayaram Subramanya et al., NeurIPS 2019, and later work on
@@ -77,10 +77,10 @@ NAMED = 40
 """Entries of each member's list that are candidates for the group; longer lists name a third of their entries."""
 
 SKETCH = {"cpu": 96, "cuda": 0}
-"""Directions in which samples are compared at first; 0: all dimensions from the start."""
+"""Number of directions in which samples are compared at first; 0: all dimensions from the start."""
 
 SKETCHED_FROM = 10_000
-"""Random samples that tell these directions."""
+"""Number of random samples from which these directions are computed."""
 
 ROUGH = 0.9
 """The recall in these directions from which on all dimensions are measured."""

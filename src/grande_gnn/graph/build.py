@@ -1,4 +1,4 @@
-"""One door to a Graph from whatever the user has: a name, ranked lists, a sparse matrix, or a Graph."""
+"""Make a Graph from whatever the user has: the name of a kind, ranked lists, a sparse matrix, or a Graph."""
 
 from __future__ import annotations
 

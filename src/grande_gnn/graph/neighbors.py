@@ -1,4 +1,4 @@
-"""The nearest samples of each sample: searched once, then handed to everyone who needs them.
+"""The nearest neighbors of each sample, which are searched once and used everywhere.
 
 Entry 1 of a list is the sample itself; then come the others by ascending Euclidean distance, ties by index. The first
 k entries of a longer list are the list of length k, so graphs, outliers, suggestions and the report share one search.

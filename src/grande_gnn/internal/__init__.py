@@ -1,1 +1,1 @@
-"""Plumbing that every room may use and no user needs: checks, files, devices, a Ray cluster."""
+"""Internal helpers that every package here may use: checks, files, devices, a Ray cluster."""

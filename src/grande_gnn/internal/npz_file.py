@@ -1,4 +1,4 @@
-"""``.npz`` files of another's making, read without trusting them.
+"""Read ``.npz`` files from other people without trusting them.
 
 A ``.npz`` file is a zip archive whose members are arrays with a short header. Before memory is taken for an array, its
 header is compared with what is expected of it and with the size of its member, and that size with the bytes that the

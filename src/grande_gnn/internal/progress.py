@@ -1,7 +1,7 @@
-"""Progress of long work: the loops report it, and the caller may listen.
+"""Progress of long work: loops report it, and the caller may listen.
 
-A search for neighbors runs many calls below the function that shows a bar, and registered functions lie between the two. So
-the listener is a context variable and not one more argument of each of them. Threads that the work starts do not report.
+A search for neighbors is many calls below the function that shows a bar, with registered functions in between. So the
+listener is a context variable, and not a further argument of each function. Threads that the work starts do not report.
 """
 
 from __future__ import annotations

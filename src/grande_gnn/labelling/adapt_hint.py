@@ -1,4 +1,4 @@
-"""One line that tells when adapting the network would pay: on a GPU, or where a CPU needs only minutes."""
+"""One line that suggests adapting the network if it would not take long."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def adapt_seconds(n_images: int, device: str) -> float:
 
 
 def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:
-    """What to tell the user; ``""`` where adapting was asked for, is impossible, cannot be judged or takes too long."""
+    """The line for the user; ``""`` if the network was adapted, cannot be adapted or judged, or if adapting takes too
+    long."""
     name = str(labelling.settings.get("extractor"))
     counts = Counter(label for label in labelling.given if label)
     is_judged = len(counts) > 1 and sum(count > 1 for count in counts.values()) > len(counts) / 2

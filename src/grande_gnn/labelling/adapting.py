@@ -5,8 +5,8 @@ labels come from the features of the first network. The other two judge it: a ne
 seen the labels of the other half, so its predictions for them show how good adapting is. The weights of the committee, the
 expected accuracy and the calibration follow from these predictions, as they do without adapting.
 
-Three answers are compared on these held-out labels: the network as it comes, the adapted one, and the features of both side
-by side. The one with the most right predictions is used.
+Three labellings are compared on these held-out labels: with the features of the original network, of the adapted one, and of
+both side by side. The one with the most right predictions is used.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ from grande_gnn.labelling.result import Labelling
 __all__ = ["Adapted", "adapt_labelling", "memory_sentence"]
 
 FROZEN, ADAPTED, BOTH = "frozen", "adapted", "both"
-"""Whose features give the labels: those of the network as it comes, of the adapted one, or of both side by side."""
+"""The features that give the labels: those of the original network, of the adapted one, or of both side by side."""
 
 Tell = Callable[..., object]
-"""Called with the steps that are done, the steps there are, a sentence or ``""``, and what a bar may show behind them."""
+"""Called with the number of finished and of all steps, a sentence or ``""``, and a text for the end of a progress bar."""
 
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """What adapting led to."""
+    """The result of adapting."""
 
     result: Labelling
     extraction: Extraction
-    """Of the features that the result is from."""
+    """The extraction of the features that the result was computed from."""
     notes: dict[str, object]
     """For ``settings.json``: what was done, what was chosen and why."""
     weights: Path | None
@@ -70,11 +70,11 @@ class Adapted:
 
 
 def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOptions, tell: Tell) -> Adapted:
-    """Adapt the network of a labelling and label again; the better answer is given.
+    """Adapt the network of a labelling and label again; the better labelling is returned.
 
     Parameters
     ----------
-    frozen : the labelling by the network as it comes.
+    frozen : the labelling from the original network.
     extraction : its features.
     """
     clf, how = frozen.classifier, options.adaptation
@@ -103,7 +103,7 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
 
 
 def memory_sentence(gib: float) -> str:
-    """What the user is told before the whole network is adapted on a GPU."""
+    """The sentence that is printed before the whole network is adapted on a GPU."""
     return (
         f"Adapting takes about {gib:.1f} GiB of GPU memory with lite0, however many images there are; with less, batches "
         "are smaller."
@@ -111,7 +111,7 @@ def memory_sentence(gib: float) -> str:
 
 
 class _Work:
-    """The three adaptations of one labelling, and the answers from their features."""
+    """The three adaptations of one labelling, and the labellings from their features."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Work:
     def _teach(
         self, first: NDArray[np.float64], features: NDArray[np.float32], codes: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """GRaNDe's answer; the first one, from the features as they come, is known."""
+        """GRaNDe's probabilities; the first ones, from the original features, are known already."""
         if features is self.frozen:
             return first
         labels = [
@@ -195,7 +195,7 @@ class _Work:
     def fit(
         self, used: str, extraction: Extraction, judges: Sequence[NDArray[np.float32]]
     ) -> GrandeClassifier:
-        """GRaNDe on the features that answer, judged by those of the networks that were adapted with halves."""
+        """Fit GRaNDe to these features; the networks that were adapted with halves of the labels judge it."""
         if used == BOTH:
             judges = [np.concatenate([unit_rows(self.frozen), unit_rows(own)], axis=1) for own in judges]
         judging = HalfFeatures(self.halves.known, (judges[0], judges[1]))
@@ -203,7 +203,7 @@ class _Work:
         return self.options.classifier().fit(extraction.features(), labels, halves=judging)
 
     def features(self, path: Path) -> NDArray[np.float32]:
-        """Features of all images by the network with these weights, from what is in memory."""
+        """The features of all images, computed by the network with these weights from the views in memory."""
         network = load_extractor(self.name, path)
         if self.how.form == "full":
             return square_features(network, self.squares, self.device)
@@ -213,7 +213,7 @@ class _Work:
 
 
 def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) -> Adapted:
-    """The answer with the most right predictions of held-out labels; of equals the one named last."""
+    """The labelling with the most right predictions of held-out labels; ties go to the one named last."""
     options, images = work.options, work.extraction.images
     adapted = extract_features(
         images, load_extractor(work.name, weights[0]), store=options.store, device=options.device,
@@ -243,5 +243,5 @@ def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) ->
 
 
 def _hits(halves: Halves) -> int:
-    """How many held-out labels are predicted, of those that the half that is asked can know."""
+    """How many held-out labels are predicted correctly, among those whose class the predicting half knows."""
     return int(halves.held_out().hits[halves.answerable()].sum())

@@ -1,7 +1,7 @@
 """From a classifier to labels with confidences: fit, hold out, estimate, calibrate, flag.
 
 1. Two trainings on disjoint halves of the labels predict the labels that they did not know
-   (:mod:`grande_gnn.labelling.half_views`). Given labels that are contradicted are suspicious.
+   (:mod:`grande_gnn.labelling.half_views`). A given label is suspicious if its held-out prediction is clearly another class.
 2. From these predictions and the same trainings' confidence in the unlabelled images follows the expected accuracy
    (:mod:`grande_gnn.labelling.expected_accuracy`), and from it the calibration.
 3. Images that no label reaches, images far from everything, images unlike every labelled class and copies are flagged.
@@ -48,7 +48,7 @@ NOT_RANDOM = (
     "The labelled images are not a random sample of all images, so the sets may hold the right label less often than they "
     "promise: label some images picked at random."
 )
-"""The warning where a test contradicts what conformal prediction needs."""
+"""The warning if a test rejects that the labels are a random sample, which conformal prediction requires."""
 
 Float = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -142,7 +142,7 @@ def assess_new(
 
 @dataclass(frozen=True, eq=False)
 class _HeldOutLabels:
-    """What held-out predictions of the labels tell."""
+    """What held-out predictions of the labels show."""
 
     views: HalfViews
     weights: Float
@@ -190,7 +190,8 @@ class _Outlook:
     accuracy: AccuracyEstimate | None
     calibration: Calibration
     probabilities: Float
-    """Calibrated probabilities of all images; what unfamiliar ones lack belongs to no class."""
+    """Calibrated probabilities of all images. Those of unfamiliar images sum to less than 1: the rest belongs to no
+    class."""
     unfamiliar: Float
     is_unfamiliar: NDArray[np.bool_]
     doubts: list[str]
@@ -237,7 +238,7 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
 
 
 def _suspicions(known: _HeldOutLabels, names: NDArray[np.str_]) -> list[Suspicion]:
-    """Given labels that look wrong, the surest contradiction first."""
+    """Given labels that look wrong, the most certain cases first."""
     found = [
         Suspicion(int(known.views.rows[i]), str(names[c]), float(known.probabilities[i, c]))
         for i, c in known.suspicious

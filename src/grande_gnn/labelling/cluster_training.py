@@ -1,4 +1,4 @@
-"""Train and assess, in this process or as a task of a Ray cluster, where a GPU is.
+"""Train and assess, in this process or as a task on a Ray cluster.
 
 On a cluster the training is one task, on a GPU if any machine has one, and the search for neighbors is many tasks
 (:mod:`grande_gnn.graph.ray_search`). A task whose worker or node is lost is repeated from its inputs, so nothing is lost

@@ -1,20 +1,21 @@
-"""How likely a prediction of a given confidence is right, and a label wrong, known only as well as held-out labels tell.
+"""The probability that a prediction of a given confidence is right, and that a label is wrong, estimated from held-out
+labels.
 
     P(right | c) = σ(a + b · logit c)
 
-A held-out prediction is contradicted by its label if the prediction is wrong, or if the label is. A share ε of the labels
-is taken to be wrong, so with q = P(right | c)
+A held-out prediction and the given label contradict each other if the prediction is wrong, or if the label is. If a share ε
+of the labels is wrong, then with q = P(right | c)
 
     P(agree)                  = (1 − ε) q
     P(contradicted, class k)  = ε u_k + (1 − ε)(1 − q) r_k
 
 where r_k is the share of the remaining probability that the prediction gives to the class k of the label, and u_k is
-nearly the same for all classes: wrong predictions mix up similar classes, wrong labels may be anything. How to compute r_k
-may be left open: of several ways, those are believed that make the labels likelier.
+nearly the same for all classes: wrong predictions confuse similar classes, wrong labels may name any class. If several ways
+to compute r_k are given, each gets a posterior probability, too.
 
-The curve (a, b) and ε are not one fit but a posterior on a grid: weak priors around a = 0, b = 1, ε = 0 multiplied by the
-likelihood. With few labels the posterior stays broad, and whatever is computed from it inherits that doubt; with no label
-at all it is the prior. The curve is Platt's (1999).
+The curve (a, b) and ε are not fitted values but a posterior on a grid: weak priors around a = 0, b = 1, ε = 0, multiplied by
+the likelihood. With few labels the posterior stays broad, and everything computed from it is as uncertain; without any label
+it is the prior. The curve is Platt's (1999).
 """
 
 from __future__ import annotations

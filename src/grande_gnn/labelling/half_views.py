@@ -1,8 +1,9 @@
-"""What trainings on halves of the labels say, arranged for the estimate: on labels they did not know, and without labels.
+"""The predictions of trainings on halves of the labels, arranged for the estimate: for held-out labels, and for
+unlabelled images.
 
-A class with one label is known to one half only. The other half cannot answer questions about it, so such a label is no
-evidence, and a half is asked only about unlabelled images whose predicted class it knows. If every class has one label,
-no confidence can be checked, and that of the training on all labels is as good a guess as that of the halves.
+A class with one label is known to one half only. The other half cannot predict it, so such a label is no evidence, and
+of the unlabelled images a half counts only for those whose predicted class it knows. If every class has one label, no
+confidence can be checked, and the confidences of the training on all labels are as good a guess as those of the halves.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class HalfViews:
 
 
 def view_halves(halves: Halves, full: Float) -> HalfViews:
-    """Arrange the halves' answers; ``full`` are the probabilities by the training on all labels."""
+    """Arrange the predictions of the halves; ``full`` are the probabilities of the training on all labels."""
     held_out, answerable = halves.held_out(), halves.answerable()
     unlabelled = np.flatnonzero(halves.codes < 0)
     predicted = full.argmax(axis=1)[unlabelled]
@@ -91,7 +92,7 @@ def _ask_halves(halves: Halves, unlabelled: Codes, predicted: Codes) -> Unlabell
 
 
 def label_weights(views: HalfViews, halves: Halves, features: NDArray[np.float32], copies: Codes) -> Float:
-    """How much each held-out label counts, 0 where it is no evidence; the sum is the effective number of labels."""
+    """The weight of each held-out label, 0 if it is no evidence; the sum is the effective number of labels."""
     codes = halves.codes
     once = np.minimum(series_weights(codes, series_correlation(features, codes)), copy_weights(codes, copies))
     counts = once[views.rows]

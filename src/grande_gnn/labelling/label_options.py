@@ -42,12 +42,12 @@ class LabelOptions:
     """The options of ``grande label``; whatever is left at its default is chosen automatically."""
 
     labels: Place | None = None
-    """CSV with the columns file and label; None: labels.csv among the images, else the names of the class folders."""
+    """CSV with the columns file and label; None: labels.csv among the images or, without one, the names of class folders."""
     extractor: str | None = None
     """The network that turns images into features, or several joined with ``+``; None: the best that is installed. For
     texts: ``tfidf`` (None), or a model of sentence-transformers."""
     text: Sequence[str] = ()
-    """The columns that hold the text, if texts are labelled; none: one that is called text, or alike."""
+    """The columns that hold the text, if texts are labelled; none: a column called text, or similar."""
     weights: Place | None = None
     """File with the extractor's weights; None: those of its package."""
     adapt: str | AdaptOptions = "off"
@@ -58,7 +58,8 @@ class LabelOptions:
     degree: Any = "grande"
     """The degree, as for :class:`~grande_gnn.GrandeClassifier`: the paper's by default."""
     sigma: float | str = AUTO
-    """Scale of the GRaNDe kernel. ``"auto"``, here and in the next three: a committee of several graphs answers."""
+    """Scale of the GRaNDe kernel. If ``sigma``, ``graph``, ``n_neighbors`` or ``normalize`` is ``"auto"``, a committee of
+    several graphs is trained."""
     graph: str = AUTO
     """Kind of graph: a name of :data:`~grande_gnn.graph.kinds.GRAPHS`."""
     n_neighbors: int | str = AUTO
@@ -66,7 +67,7 @@ class LabelOptions:
     normalize: str = AUTO
     """What is done to the features first: a name of :data:`~grande_gnn.classifier.normalizer.NORMALIZATIONS`."""
     paper: bool = False
-    """Use the paper's settings for these four instead of choosing them."""
+    """Use the paper's settings for the four options above instead of a committee."""
     graph_file: Place | None = None
     """A graph over the images in the order of their paths, instead of one built from their features: ``.npz`` or edges in a
     table (:mod:`grande_gnn.graph.graph_files`)."""
@@ -75,7 +76,7 @@ class LabelOptions:
     lists_file: Place | None = None
     """Ranked lists (``.npz``) of the images in the order of their paths, instead of a search for neighbors."""
     coverage: float | None = None
-    """The probability with which a set of labels for each image shall hold the right one; None: no sets are made."""
+    """Make a set of labels for each image that contains the right one with this probability; None: no sets are made."""
     export: str | Sequence[str] | None = None
     """Further formats to write: a name of :data:`~grande_gnn.labelling.exports.EXPORTS`, or several."""
     copy_to: Place | None = None
@@ -134,12 +135,12 @@ class LabelOptions:
 
     @property
     def extraction_runner(self) -> Runner:
-        """What computes features: processes of this machine, or a Ray cluster."""
+        """The runner that computes features: processes on this machine, or a Ray cluster."""
         return RayRunner(self.address) if self.on_ray else run_locally
 
     @property
     def adaptation(self) -> AdaptOptions | None:
-        """How the network is adapted; None: it is used as it comes."""
+        """How the network is adapted; None: it is not adapted."""
         if isinstance(self.adapt, AdaptOptions):
             return self.adapt
         if self.adapt == OFF:

@@ -1,13 +1,14 @@
-"""Images of no labelled class: the models doubt them and the images around them, and no label lies near.
+"""Unfamiliar images, which seem to be of a class that nobody labelled: models doubt them and their neighbors, and no
+label is near.
 
     doubt       mean over x and its ten nearest neighbors of ½ (1 − confidence of the training on all labels) + ½ P(trainings
                 on two halves of the labels disagree); labelled images count 0
     lack        1 − (labelled images among the 39 nearest, averaged over the neighborhood) / (how many chance would give)
     unfamiliar  1 − (1 − doubt²)(1 − w · lack²), where w is small if chance would give hardly one label
 
-A single doubtful image is just hard, and a single image may have no label near by chance. A whole neighborhood of doubt,
-or one without labels, is what a class looks like that nobody labelled. Where labels are few, all neighborhoods lack labels
-and only doubt counts.
+A single doubtful image is just hard, and a single image may have no label near it by chance. But a class that nobody
+labelled shows as a whole neighborhood of doubtful images, or as one without labels. If there are few labels, every
+neighborhood lacks labels, and only doubt counts.
 """
 
 from __future__ import annotations

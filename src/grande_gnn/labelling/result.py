@@ -43,9 +43,9 @@ _COPY, _UNFAMILIAR = "copy", "unfamiliar"
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A given label that is contradicted by a model which did not know it.
+    """A given label that looks wrong: a model that was trained without it predicts another class.
 
-    ``row`` is the image, ``label`` what the model says instead, and ``confidence`` how sure it is (1 = certain).
+    ``row`` is the image, ``label`` the class that the model predicts, and ``confidence`` how sure it is (1 = certain).
     """
 
     row: int
@@ -69,7 +69,8 @@ class Labelling:
     runner_up: list[str]
     """The most probable other label; ``""`` if there is only one class."""
     margin: NDArray[np.float64]
-    """``confidence`` minus the probability of the runner-up; below 0 where a given label is contradicted."""
+    """``confidence`` minus the probability of the runner-up; below 0 if a given label is less probable than the
+    runner-up."""
     given: list[str]
     """The label the user gave; ``""`` if none."""
     unreached: NDArray[np.bool_]
@@ -77,7 +78,7 @@ class Labelling:
     out_of_distribution: NDArray[np.bool_]
     """True for images far from every other image."""
     suspicions: list[Suspicion] = field(default_factory=list)
-    """Given labels that look wrong, the surest contradiction first."""
+    """Given labels that look wrong, the most certain cases first."""
     accuracy: AccuracyEstimate | None = None
     """Expected share of right labels among the images without a given label; None if it could not be estimated."""
     class_accuracy: dict[str, AccuracyEstimate] = field(default_factory=dict)
@@ -91,9 +92,10 @@ class Labelling:
     doubts: list[str] = field(default_factory=list)
     """Why the interval of the accuracy is wide and what to do about it, the main reason first; one sentence each."""
     unfamiliar: NDArray[np.float64] | None = None
-    """How unlike all labelled classes each image is, 1 being the most unlike; None if unknown."""
+    """How likely each image is of a class that nobody labelled: a score in [0, 1]
+    (:mod:`grande_gnn.labelling.open_set`), where 1 is the most unlike all labelled classes; None if unknown."""
     is_unfamiliar: NDArray[np.bool_] | None = None
-    """True for images that stand out by this score; None if unknown."""
+    """True for images that are flagged because of this score; None if unknown."""
     label_sets: list[list[str]] | None = None
     """The labels that may be right for each image, its own first; None if no coverage was asked for."""
     sets_made: LabelSets | None = None

@@ -1,4 +1,4 @@
-"""A labelling without labels: where a review of images begins that nobody has labelled yet."""
+"""A labelling without labels: the start of a review of images that nobody has labelled yet."""
 
 from __future__ import annotations
 

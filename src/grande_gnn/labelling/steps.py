@@ -1,4 +1,4 @@
-"""Reports of progress: what a labelling tells its caller while it works."""
+"""Reports of progress that a labelling sends to its caller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Progress = Callable[[Step], object]
 
 
 def silent(step: Step) -> None:
-    """The progress of a caller who did not ask for it."""
+    """Used if the caller gave no progress function."""
 
 
 def counted(progress: Progress | None) -> AbstractContextManager[None]:

@@ -46,7 +46,7 @@ def own_shares(probabilities: Float, labels: NDArray[np.int64]) -> Float:
 def suspicious_labels(
     curve: Correctness, probabilities: Float, labels: NDArray[np.int64]
 ) -> list[tuple[int, int]]:
-    """(position, suggested class) of labels that are contradicted, the likeliest mistake first.
+    """(position, suggested class) of labels that are probably wrong, the most likely mistakes first.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def end_audit(session: Session) -> None:
 
 
 def audit_state(session: Session) -> dict[str, Any]:
-    """How far the latest audit is and what it says; never what we think of an image that is not judged yet."""
+    """The progress and the result of the latest audit; never the predicted label of an image that is not judged yet."""
     with session.lock:
         audit = session.state.audit
         if audit is None:

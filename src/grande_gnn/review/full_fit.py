@@ -1,4 +1,4 @@
-"""The full answer: exactly what ``grande label`` says with the same labels and settings."""
+"""The full training: its labels are exactly those of ``grande label`` with the same given labels and settings."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_features_of_halves_judge_the_labels_that_their_network_did_not_see(blob
             hits.append(halves.held_out().hits.mean())
         assert hits[0] > 0.9
         assert hits[1] < 0.7
-        np.testing.assert_array_equal(fitted.of_halves_.known[0], known[0])
+        np.testing.assert_array_equal(fitted.half_problems_.known[0], known[0])
 
 
 def test_labels_that_no_network_saw_are_divided_anew():

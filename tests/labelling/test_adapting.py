@@ -145,10 +145,10 @@ def test_labels_are_judged_by_networks_that_did_not_see_them(run):
     everything, one, other = (labels >= 0 for labels in run.adapted_with)
     assert (everything == (one | other)).all()
     assert not (one & other).any()
-    known = run.result.classifier.of_halves_.known
+    known = run.result.classifier.half_problems_.known
     assert (known[0] == one).all()
     assert (known[1] == other).all()
-    pair = run.result.classifier.of_halves_.pairs[0]
+    pair = run.result.classifier.half_problems_.pairs[0]
     assert not np.allclose(pair[0].inputs, pair[1].inputs)
 
 
@@ -193,7 +193,7 @@ def test_a_graph_of_other_features_is_refused(photos, tmp_path):
 def test_corrections_keep_the_judges(run):
     better = run.result.corrected({"30.png": "down"})
     assert better.adapted_weights == run.result.adapted_weights
-    assert better.classifier.of_halves_ is not None
+    assert better.classifier.half_problems_ is not None
     assert better.given[better.files.index("30.png")] == "down"
     assert SEEN not in better.doubts
     later = Labelling.load(run.out).corrected({"30.png": "down"})  # the judges are not saved

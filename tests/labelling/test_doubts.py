@@ -28,7 +28,7 @@ def test_a_random_sample_is_seldom_rejected():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         p.append(sample_test(lists, random_sample(300, 30, seed), classes, rng.random(30), rng.random(270)))
-    assert sum(test.is_contradicted for test in p) <= 2
+    assert sum(test.rejects_random_sample for test in p) <= 2
     assert 0.3 < np.mean([test.crowding for test in p]) < 0.7
     assert 0.3 < np.mean([test.typicality for test in p]) < 0.7
 
@@ -38,7 +38,7 @@ def test_labels_side_by_side_crowd_and_labels_spread_evenly_keep_apart():
     same = np.linspace(0, 1, 30), np.linspace(0, 1, 270)
     for known in (np.arange(300) < 30, np.arange(300) % 10 == 0):
         test = sample_test(lists, known, classes, *same)
-        assert test.is_contradicted
+        assert test.rejects_random_sample
         assert test.ease > 0.9
 
 
@@ -56,7 +56,7 @@ def test_easy_labelled_images_are_noticed():
     lists, classes = along_a_line()
     rng = np.random.default_rng(0)
     test = sample_test(lists, random_sample(300, 30, 1), classes, 0.9 + rng.random(30) / 10, rng.random(270))
-    assert test.is_contradicted
+    assert test.rejects_random_sample
     assert test.ease < 1e-6
 
 
@@ -76,7 +76,7 @@ def test_typical_and_untypical_labelled_images_are_noticed(part):
     same = np.linspace(0, 1, 30), np.linspace(0, 1, 270)
     test = sample_test(lists, known, np.zeros(300, dtype=int), *same)
     assert test.typicality < 0.003
-    assert test.is_contradicted
+    assert test.rejects_random_sample
     assert sample_test(lists, random_sample(300, 30, 1), np.zeros(300, dtype=int), *same).typicality > 0.05
 
 
@@ -95,9 +95,9 @@ def test_each_comparison_by_itself_can_contradict():
     for place in range(3):
         p = [1.0, 1.0, 1.0]
         p[place] = 0.003
-        assert SampleTest(*p).is_contradicted
+        assert SampleTest(*p).rejects_random_sample
         p[place] = 0.004
-        assert not SampleTest(*p).is_contradicted
+        assert not SampleTest(*p).rejects_random_sample
 
 
 @pytest.mark.parametrize("known", [np.ones(300, dtype=bool), np.zeros(300, dtype=bool)])
@@ -162,5 +162,5 @@ def test_many_samples_are_tested_like_few(monkeypatch):
     spread = np.isin(np.arange(300), rng.choice(300, 30, replace=False))
     monkeypatch.setattr(doubts, "MANY", 100)
     nothing = np.empty(0)
-    assert doubts.sample_test(lists, side_by_side, np.zeros(300, int), nothing, nothing).is_contradicted
-    assert not doubts.sample_test(lists, spread, np.zeros(300, int), nothing, nothing).is_contradicted
+    assert doubts.sample_test(lists, side_by_side, np.zeros(300, int), nothing, nothing).rejects_random_sample
+    assert not doubts.sample_test(lists, spread, np.zeros(300, int), nothing, nothing).rejects_random_sample

@@ -125,7 +125,7 @@ def train_committee(
     candidates: Sequence[tuple[Choice, LearningProblem]],
     codes: Codes,
     groups: NDArray[np.int64] | None = None,
-    of_halves: HalfProblems | None = None,
+    half_problems: HalfProblems | None = None,
     *,
     graph_is_open: bool | None = None,
 ) -> tuple[Committee, Float, Halves | None]:
@@ -138,7 +138,7 @@ def train_committee(
     candidates : the future members with their learning problems.
     codes : the class code of every sample, −1 where it has no label.
     groups : copies share a number (:mod:`.copies`).
-    of_halves : the problems of each half of the labels, where they differ from the candidates'.
+    half_problems : the learning problems of each half of the labels, if they differ from the candidates'.
     graph_is_open : whether a member without a graph may join, because nobody named a kind of graph; None: if there are
         several kinds.
     """
@@ -149,11 +149,13 @@ def train_committee(
     choices = [choice for choice, _ in candidates]
     may_join = _several_kinds(choices) if graph_is_open is None else graph_is_open
     problems = [for_many_classes(problem) for _, problem in candidates]
-    if of_halves is not None:
-        pairs = [(for_many_classes(one), for_many_classes(other)) for one, other in of_halves.pairs]
-        of_halves = replace(of_halves, pairs=pairs)
+    if half_problems is not None:
+        pairs = [(for_many_classes(one), for_many_classes(other)) for one, other in half_problems.pairs]
+        half_problems = replace(half_problems, pairs=pairs)
     advance = counting_if_heard("train", sum(p.settings.epochs + vote_epochs(p.settings) for p in problems))
-    votes = take_votes(problems, codes, groups, graph_free=may_join, of_halves=of_halves, progress=advance)
+    votes = take_votes(
+        problems, codes, groups, graph_free=may_join, half_problems=half_problems, progress=advance
+    )
     weights = balanced_weights(codes, trust_in_labels(votes.halves, len(codes)))
     members, parts = [], []
     for choice, problem, T, weight in zip(choices, problems, votes.temperatures, votes.weights, strict=True):

@@ -86,7 +86,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     selection_ : what ``"auto"`` became, with held-out predictions; ``None`` when nothing was ``"auto"``.
     halves_ : predictions of two trainings on disjoint halves of the labels (:class:`~grande_gnn.classifier.halves.Halves`);
         ``None`` if nothing was ``"auto"`` (:meth:`train_halves` makes them) or there are too few labels for two halves.
-    of_halves_ : the learning problems of each half, where ``fit`` got features for them; else ``None``.
+    half_problems_ : the learning problems of each half of the labels, if ``fit`` got features for them; otherwise ``None``.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         self.normalizer_ = preparation.normalizer(self.choice_)
         self.neighbors_ = preparation.neighbors(self.choice_)
         candidates = [(choice, preparation.problem(choice)) for choice in choices]
-        self.of_halves_ = None if halves is None else self._half_problems(halves, choices)
+        self.half_problems_ = None if halves is None else self._half_problems(halves, choices)
         return self._train(candidates, codes, wanted)
 
     def _half_problems(self, halves: HalfFeatures, choices: list[Choice]) -> HalfProblems:
@@ -206,11 +206,13 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
         n_classes = len(other.classes_)
-        other.of_halves_ = None if self.of_halves_ is None else self.of_halves_.for_classes(n_classes)
+        other.half_problems_ = (
+            None if self.half_problems_ is None else self.half_problems_.for_classes(n_classes)
+        )
         known = {m.choice: replace(m.problem, n_classes=n_classes) for m in self.committee_.members}
         wanted, chosen = other._wanted(None), self._chose_members()
         is_free = (
-            automatic and chosen and self.of_halves_ is None
+            automatic and chosen and self.half_problems_ is None
         )  # halves have problems for the members at hand
         choices = members_for(wanted, len(self.features_), n_classes) if is_free else list(known)
         candidates = [(choice, known.get(choice) or self._other_graph(choice, known)) for choice in choices]
@@ -236,7 +238,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         self.halves_: Halves | None = None
         if wanted.is_open:
             committee, p, self.halves_ = train_committee(
-                candidates, codes, self.copies_, self.of_halves_, graph_is_open=wanted.graph == AUTO
+                candidates, codes, self.copies_, self.half_problems_, graph_is_open=wanted.graph == AUTO
             )
             self.selection_ = Selection.of(committee, self.halves_)
         else:
@@ -263,7 +265,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         """
         check_is_fitted(self)
         if self.selection_ is None:
-            return train_halves(self.problem_, codes, self.copies_, self.of_halves_)
+            return train_halves(self.problem_, codes, self.copies_, self.half_problems_)
         return self.committee_.votes(codes, self.copies_).halves
 
     @property

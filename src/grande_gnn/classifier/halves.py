@@ -137,21 +137,21 @@ def train_halves(
     problem: LearningProblem,
     codes: NDArray[np.int64],
     groups: NDArray[np.int64] | None = None,
-    of_halves: HalfProblems | None = None,
+    half_problems: HalfProblems | None = None,
 ) -> Halves | None:
     """Train on each half; ``None`` if fewer than two classes are labelled or all labelled samples are one group."""
-    known = split_halves(codes, groups) if of_halves is None else of_halves.for_labels(codes)
+    known = split_halves(codes, groups) if half_problems is None else half_problems.for_labels(codes)
     if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
         return None
     given = [np.where(half, codes, -1) for half in known]
     advance = counting_if_heard("check", 2 * problem.settings.epochs)
-    if of_halves is None:
+    if half_problems is None:
         outcomes = problem.train(given, keep_models=True, progress=advance)
     else:
         sets = [LabelSet(half, fold) for fold, half in enumerate(given)]
         outcomes = [
             own.train([labels], keep_models=True, progress=advance)[0]
-            for own, labels in zip(of_halves.pairs[0], sets, strict=True)
+            for own, labels in zip(half_problems.pairs[0], sets, strict=True)
         ]
     one, other = (
         without_unknown(np.asarray(outcome.logits), np.unique(codes[half]))

@@ -158,7 +158,7 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
     clf.features_ = arrays["features"]
     clf.label_distributions_ = arrays["label_distributions"]
     clf.normalizer_ = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
-    clf.choice_, clf.halves_, clf.of_halves_ = Choice(**rest["choice"]), None, None
+    clf.choice_, clf.halves_, clf.half_problems_ = Choice(**rest["choice"]), None, None
     inputs = clf.normalizer_.transform(clf.features_)
     # Version 0.1 did not keep the lists: they are searched when they are needed.
     lists = arrays.get("neighbors.lists")

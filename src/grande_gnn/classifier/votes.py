@@ -53,19 +53,19 @@ def take_votes(
     groups: NDArray[np.int64] | None = None,
     *,
     graph_free: bool = False,
-    of_halves: HalfProblems | None = None,
+    half_problems: HalfProblems | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Votes:
     """Train every member on both halves of the labels; ``graph_free``: also try a member without a graph.
 
-    ``of_halves``: the problems of each half, where they differ from those of the training on all labels. ``progress`` is
+    ``half_problems``: the problems of each half, where they differ from those of the training on all labels. ``progress`` is
     called with the number of epochs since the last call, :func:`vote_epochs` in all.
     """
     equal = [1 / len(problems)] * len(problems)
-    known = split_halves(codes, groups) if of_halves is None else of_halves.for_labels(codes)
+    known = split_halves(codes, groups) if half_problems is None else half_problems.for_labels(codes)
     if len(np.unique(codes[codes >= 0])) < 2 or not all(half.any() for half in known):
         return Votes(None, [1.0] * len(problems), equal)
-    pairs = [(problem, problem) for problem in problems] if of_halves is None else of_halves.pairs
+    pairs = [(problem, problem) for problem in problems] if half_problems is None else half_problems.pairs
     logits = [_half_logits(pair, codes, known, progress) for pair in pairs]
     rows = np.flatnonzero(codes >= 0)  # what follows asks about labelled samples only
     labels, of_rows = codes[rows], (known[0][rows], known[1][rows])

@@ -221,7 +221,7 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
         Sources(
             known.curve, views.unlabelled.confidence, known.accuracy,
             views.unlabelled.disagreement + known.wrong_share, unseen, int(unlabelled.sum()),
-            views.unlabelled.instead, not test.is_contradicted,
+            views.unlabelled.instead, not test.rejects_random_sample,
         )
     )  # fmt: skip
     estimate = draws.estimate(len(views.rows))
@@ -233,7 +233,7 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
     return _Outlook(
         estimate, calibration, by_row_blocks(lambda p, f: calibration.probabilities(p) * f[:, None], full, factor),
         scores, strange, doubts,
-        not test.is_contradicted,
+        not test.rejects_random_sample,
     )  # fmt: skip
 
 

@@ -46,8 +46,8 @@ class SampleTest:
     ease: float
 
     @property
-    def is_contradicted(self) -> bool:
-        """Whether the labelled images are not a random sample."""
+    def rejects_random_sample(self) -> bool:
+        """Whether the test rejects that the labelled images are a random sample (Bonferroni, three comparisons)."""
         return 3 * min(self.crowding, self.typicality, self.ease) < SIGNIFICANT
 
 
@@ -153,7 +153,7 @@ def reasons(
     n_single : classes with one label.
     test : whether the labels are a random sample.
     """
-    if width <= NARROW and not test.is_contradicted:
+    if width <= NARROW and not test.rejects_random_sample:
         return []
     sentences = {
         "labels": _about_labels(n_labels, effective),
@@ -165,7 +165,7 @@ def reasons(
     largest = max(spread.values(), default=0.0)
     order = sorted(spread, key=lambda name: -spread[name])
     said = [sentences[name] for name in order if spread[name] > 0 and spread[name] >= largest / 2]
-    if test.is_contradicted and sentences["shift"] not in said:
+    if test.rejects_random_sample and sentences["shift"] not in said:
         said.append(sentences["shift"])
     return said
 

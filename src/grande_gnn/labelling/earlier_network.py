@@ -35,7 +35,7 @@ def with_doubt(result: Labelling, settings: Mapping[str, Any]) -> Labelling:
     if (
         used == "frozen"
         or result.accuracy is None
-        or getattr(result.classifier, "of_halves_", None) is not None
+        or getattr(result.classifier, "half_problems_", None) is not None
     ):
         return result
     return replace(result, doubts=[SEEN, *result.doubts])

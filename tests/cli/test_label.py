@@ -432,6 +432,16 @@ def test_quiet_prints_the_result_without_messages(photos, grande, tmp_path, monk
     assert "predictions.csv" in quiet
 
 
+def test_quiet_gives_no_hints(photos, grande, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        "grande_gnn.labelling.adapt_hint.adapt_hint", lambda result, options: "--adapt would help."
+    )
+    options = ("label", photos, "--extractor", "pixels", "--model", "sgc", "--paper", "--workers", 0)
+    assert "--adapt would help." in grande(*options, "-o", tmp_path / "loud").output
+    assert "--adapt would help." not in grande("--quiet", *options, "-o", tmp_path / "quiet").output
+
+
 def test_a_template_for_a_features_file(grande, samples, tmp_path):
     result = grande("label", samples, "--template", tmp_path / "labels.csv")
     assert result.exit_code == 0, result.output

@@ -37,9 +37,8 @@ __all__ = ["GrandeClassifier"]
 class GrandeClassifier(ClassifierMixin, CheckedInputs):
     """Semi-supervised classifier: a diffusion GNN on a neighbor graph, with the GRaNDe degree.
 
-    Ranked lists of neighbors are computed from the samples, and a graph from the lists. SGC or APPNP then spreads the known
-    labels over the graph with Â = D^(−½)(A + I)D^(−½), D = diag(δ), where δ depends on the number of neighbors and on their
-    distances.
+    A graph connects samples that are near neighbors. SGC or APPNP spreads the known labels over it with
+    Â = D^(−½)(A + I)D^(−½), D = diag(δ), where δ depends on the number of neighbors and on their distances.
 
     Parameters
     ----------
@@ -62,8 +61,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``.
     precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16 where the Triton kernels run,
         otherwise as ``"tf32"``); it matters on CUDA only.
-    memory_limit : bytes that the training may use (its use is predicted, to within about a fifth); ``None`` for most of the
-        free memory.
+    memory_limit : bytes that the training may use, as predicted to about a fifth; ``None`` for most of the free memory.
     context : more samples, without labels, that always belong to the graph; rows that are in X already are not added
         again. See :mod:`grande_gnn.classifier.splits`.
     random_state : seed of initial weights and dropout.

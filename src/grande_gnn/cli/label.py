@@ -228,7 +228,7 @@ def _of_features(file: Path, options: LabelOptions, reuse: Path | None) -> _Work
 def _tell_about_adapting(result: Labelling, options: LabelOptions) -> None:
     from grande_gnn.labelling.adapt_hint import adapt_hint
 
-    if hint := adapt_hint(result, options):
+    if not is_quiet() and (hint := adapt_hint(result, options)):
         click.echo(hint, err=_is_json())
 
 

@@ -204,14 +204,11 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         vars(other).update((name, value) for name, value in vars(self).items() if name in kept)
         codes, other.classes_ = check_labels(y, len(self.features_), type(self).__name__)
         n_classes = len(other.classes_)
-        other.half_problems_ = (
-            None if self.half_problems_ is None else self.half_problems_.for_classes(n_classes)
-        )
+        halves = self.half_problems_
+        other.half_problems_ = None if halves is None else halves.for_classes(n_classes)
         known = {m.choice: replace(m.problem, n_classes=n_classes) for m in self.committee_.members}
         wanted, chosen = other._wanted(None), self._chose_members()
-        is_free = (
-            automatic and chosen and self.half_problems_ is None
-        )  # halves have problems for the members at hand
+        is_free = automatic and chosen and halves is None  # halves have problems for the members at hand
         choices = members_for(wanted, len(self.features_), n_classes) if is_free else list(known)
         candidates = [(choice, known.get(choice) or self._other_graph(choice, known)) for choice in choices]
         other.choice_ = choices[0]

@@ -1,6 +1,7 @@
 """The oldest versions are those of pyproject.toml, and the files around the package agree with it."""
 
 import importlib.util
+import re
 import tomllib
 from pathlib import Path
 
@@ -25,6 +26,14 @@ def test_every_requirement_but_torch_has_its_oldest_version():
     declared = {line.split(">=")[0]: line.split(">=")[1] for line in DECLARED["dependencies"]}
     assert set(declared) - names == {"torch"}
     assert all(f"{name}=={version}" in lines for name, version in declared.items() if name != "torch")
+
+
+def test_the_oldest_torch_is_one_that_was_run():
+    (oldest,) = (line.split(">=")[1] for line in DECLARED["dependencies"] if line.startswith("torch>="))
+    run = [
+        line for line in (PROJECT / "docs/platforms.md").read_text("utf-8").splitlines() if "tests" in line
+    ]
+    assert any(re.search(rf"PyTorch {re.escape(oldest)}\b", line) for line in run)
 
 
 def test_workflows_test_the_versions_of_python_that_are_declared():

@@ -3,6 +3,7 @@
     python benchmarks/pipeline.py --device cuda --cases 2000:20 10000:100 100000:100 1000000:100 1000000:1000
     python benchmarks/pipeline.py --device cpu  --cases 10000:100 100000:100
     python benchmarks/pipeline.py --draw                                    # exponents and plot from the rows
+    python benchmarks/pipeline.py --table 100000:100 1000000:100 --device cuda    # the last rows as in docs/scale.md
 
 Made features (made_features.py), float16 on disk, 20 labels per class at random, all settings automatic. Each case runs in
 a process of its own and appends one row, so that a run can be stopped and resumed. Seconds of a stage do not contain those
@@ -180,6 +181,30 @@ def _plain(rows: list[dict[str, Any]], device: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def table(rows: list[dict[str, Any]], cases: Sequence[str], device: str, backend: str) -> str:
+    """The stages of the last row of each case in Markdown, and their growth from the first case to the last."""
+    chosen = [
+        [
+            row for row in rows
+            if [row["n"], row["classes"]] == case.split(":")
+            and (row["device"], row["all_members"], row["backend"]) == (device, "0", backend)
+        ][-1]
+        for case in cases
+    ]  # fmt: skip
+    larger = np.log(float(chosen[-1]["n"]) / float(chosen[0]["n"]))
+    lines = [f"| stage | {' | '.join(cases)} | growth |", "|---" * (len(cases) + 2) + "|"]
+    for name in (*(f"{stage}_seconds" for stage in STAGES), "seconds"):
+        seconds = [float(row[name]) for row in chosen]
+        growth = f"n^{np.log(seconds[-1] / seconds[0]) / larger:.2f}" if larger else ""
+        numbers = " | ".join(f"{value:.1f}" for value in seconds)
+        lines.append(f"| {name.removesuffix('seconds').strip('_') or 'in total'} | {numbers} | {growth} |")
+    lines += [
+        f"| {name} | {' | '.join(str(row[name])[:6] for row in chosen)} | |"
+        for name in ("host_gib", "gpu_gib", "accuracy", "expected_accuracy", "recall", "tflops")
+    ]
+    return "\n".join(lines)
+
+
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Seconds of each stage against n, both axes logarithmic."""
     from matplotlib.figure import Figure
@@ -214,6 +239,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds after which a case is given up")
     parser.add_argument("--out", type=Path, default=RESULTS / "pipeline.csv")
     parser.add_argument("--draw", action="store_true", help="only draw the rows")
+    parser.add_argument("--table", nargs="+", help="only print the last rows of these cases, samples:classes")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -222,6 +248,9 @@ def main() -> None:
         print(json.dumps(row))
         return
     rows = read_rows(options.out)
+    if options.table:
+        print(table(rows, options.table, options.device, options.backend))
+        return
     for case in (
         [] if options.draw else [f"{case}:{seed}" for case in options.cases for seed in options.seeds]
     ):

@@ -1,11 +1,14 @@
 """Files in torch's own format (``.pt``, ``.pth``), read without running code and without trusting that they are intact.
 
 Such a file is a zip archive whose members are stored as they are. It holds a checksum of each member, which torch writes
-but does not compare when it reads, so that a flipped bit would change a weight unnoticed.
+but does not compare when it reads, so that a flipped bit would change a weight unnoticed; where the list of members is
+damaged, torch may even return memory that was never written. So Python's reader, which checks both, reads the members, and
+torch gets a new archive of them.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 from typing import Any
@@ -24,9 +27,8 @@ def read_torch(path: str | os.PathLike[str], what: str, device: str | torch.devi
             is_archive = (
                 file.read(4) == b"PK\x03\x04"
             )  # as torch decides; files from before torch 1.6 are none
-        if is_archive:
-            _check_members(path)
-        return torch.load(path, map_location=device, weights_only=True)
+        source = _verified(path) if is_archive else path
+        return torch.load(source, map_location=device, weights_only=True)
     except FileFormatError:
         raise
     except Exception as error:  # a wrong file can fail in any layer of either reader
@@ -34,14 +36,18 @@ def read_torch(path: str | os.PathLike[str], what: str, device: str | torch.devi
         raise FileFormatError(f"{path} cannot be read as {what}; got {reason[:200]}") from None
 
 
-def _check_members(path: str | os.PathLike[str]) -> None:
-    with zipfile.ZipFile(path) as archive:
-        if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-            raise FileFormatError(
-                f"{path} must be stored as torch.save does, uncompressed: save it again; got compressed members"
-            )
-        damaged = archive.testzip()
-    if damaged is not None:
-        raise FileFormatError(
-            f"{path} is damaged: copy it again; got another checksum of {damaged[:80]!r} than it has"
-        )
+def _verified(path: str | os.PathLike[str]) -> io.BytesIO:
+    """The same archive with members whose checksums fit."""
+    out = io.BytesIO()
+    try:
+        with zipfile.ZipFile(path) as source, zipfile.ZipFile(out, "w") as target:
+            for entry in source.infolist():
+                if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
+                    raise FileFormatError(
+                        f"{path} must be stored as torch.save does, uncompressed: save it again; got compressed members"
+                    )
+                target.writestr(zipfile.ZipInfo(entry.filename), source.read(entry))  # compares the checksum
+    except zipfile.BadZipFile as error:
+        raise FileFormatError(f"{path} is damaged: copy it again; got {str(error)[:200]}") from None
+    out.seek(0)
+    return out

@@ -218,9 +218,13 @@ def slow_weights(name: str, content: bytes) -> dict[str, np.ndarray]:
     """The arrays of a file of weights; zipfile tells whether one in torch's own format is intact."""
     if name.endswith(".safetensors"):
         return safetensors.numpy.load(content)
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    clean = io.BytesIO()  # torch refuses some lists of members that Python reads, and the other way round
+    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(clean, "w") as new:
         require(archive.testzip() is None, "damage was not noticed")
-    state = torch.load(io.BytesIO(content), weights_only=True)
+        for entry in archive.infolist():
+            new.writestr(entry.filename, archive.read(entry))
+    clean.seek(0)
+    state = torch.load(clean, weights_only=True)
     state = state.get("state_dict", state)
     return {key: value.numpy() for key, value in state.items()}
 

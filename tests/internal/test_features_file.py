@@ -181,3 +181,21 @@ def test_compressed_columns_cannot_declare_rows_without_end(tmp_path):
     np.savez(tmp_path / "f.npz", **arrays)
     with pytest.raises(FileFormatError, match=f"got {2**39} rows with 1 entries"):
         load_features(tmp_path / "f.npz", sparse=True)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize(
+    "indptr", [[0, 2**30, 2**30, 0], [0, 3, 1, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, -1, 2, 4]]
+)
+def test_pointers_that_do_not_ascend_are_never_used_as_addresses(tmp_path, kind, indptr):
+    arrays = {
+        "data": np.ones(4),
+        "indices": np.array([2, 2, 0, 1]),
+        "indptr": np.array(indptr),
+        "shape": [3, 3],
+    }
+    np.savez(tmp_path / "f.npz", **arrays, format=np.array(kind))
+    with pytest.raises(
+        FileFormatError, match="'indptr' that does not ascend from 0 to the number of entries"
+    ):
+        load_features(tmp_path / "f.npz", sparse=True)

@@ -23,6 +23,7 @@ from grande_gnn.errors import FileFormatError
 from grande_gnn.experiments.citation_graphs import CitationGraph, identify_graph, origin_of
 from grande_gnn.experiments.statistics import Interval, interval_over_folds, paired_interval
 from grande_gnn.graph import Graph
+from grande_gnn.internal.features_file import compressed_matrix
 from grande_gnn.internal.files import naming
 from grande_gnn.internal.npz_file import Wanted, read_npz
 from grande_gnn.internal.progress import counting_if_heard
@@ -137,8 +138,7 @@ def load_split_graph(path: str | os.PathLike[str]) -> SplitGraph:
     with naming(path):
         try:
             shape = tuple(int(size) for size in arrays["shape"])
-            matrix = sp.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-            matrix.check_format(full_check=True)
+            matrix = compressed_matrix(arrays)
             edges = np.asarray(arrays["edges"], dtype=np.int64).reshape(-1, 2)
             graph = Graph.from_edges(edges[:, 0], edges[:, 1], n_nodes=shape[0])
             labels, split = (np.asarray(arrays[name], dtype=np.int64) for name in ("labels", "split"))

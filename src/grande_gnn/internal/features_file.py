@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -24,7 +24,7 @@ from grande_gnn.internal.files import naming, write_atomically
 from grande_gnn.internal.npz_file import Wanted, read_npz
 from grande_gnn.internal.validation import check_features, check_sparse, encode_labels
 
-__all__ = ["FeaturesFile", "load_features", "save_features", "write_features"]
+__all__ = ["FeaturesFile", "compressed_matrix", "load_features", "save_features", "write_features"]
 
 _ARRAYS = {
     "features": Wanted("fiu", 2, required=False),
@@ -93,22 +93,8 @@ def _sparse(path: str | os.PathLike[str], keep: bool) -> Any:
         if "has no array" in str(error):  # then it is no features file of either kind
             read_npz(path, "features", {"features": Wanted("fiu", 2)})
         raise
-    from scipy.sparse import csc_matrix, csr_matrix
-
     try:
-        kind = str(np.ravel(arrays["format"])[0]) if "format" in arrays else "csr"
-        if kind not in ("csr", "csc"):
-            raise ValueError(f"the format {kind!r}")
-        shape = tuple(int(size) for size in arrays["shape"])
-        if len(shape) != 2 or len(arrays["indptr"]) != shape[kind == "csc"] + 1:
-            raise ValueError(f"shape {shape} and {len(arrays['indptr'])} entries of 'indptr'")
-        if (
-            shape[0] > len(arrays["data"]) + _MOST_EMPTY
-        ):  # compressed columns do not show how many rows there are
-            raise ValueError(f"{shape[0]} rows with {len(arrays['data'])} entries")
-        known = csr_matrix if kind == "csr" else csc_matrix
-        matrix = known((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        matrix.check_format(full_check=True)
+        matrix = compressed_matrix(arrays)
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise FileFormatError(
             "sparse features must be compressed rows or columns, as scipy.sparse.save_npz writes them; got "
@@ -116,12 +102,42 @@ def _sparse(path: str | os.PathLike[str], keep: bool) -> Any:
         ) from None
     if keep:
         return check_sparse(matrix)
+    shape = matrix.shape
     if 4 * shape[0] * shape[1] > DENSE_BYTES:
         raise FileFormatError(
             f"{path} holds sparse features that are too large as a dense matrix, which this needs: reduce them first, for "
             f"example with scikit-learn's TruncatedSVD; got {shape[0]} x {shape[1]}"
         )
     return check_features(check_sparse(matrix).toarray())
+
+
+def compressed_matrix(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The matrix of the arrays that ``scipy.sparse.save_npz`` writes; a ValueError says what does not fit.
+
+    scipy itself does not look at ``indptr`` where its last entry is 0, and uses it as addresses all the same.
+    """
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    kind = str(np.ravel(arrays["format"])[0]) if "format" in arrays else "csr"
+    if kind not in ("csr", "csc"):
+        raise ValueError(f"the format {kind!r}")
+    data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr"]
+    shape = tuple(int(size) for size in arrays["shape"])
+    if len(shape) != 2 or len(indptr) != shape[kind == "csc"] + 1:
+        raise ValueError(f"shape {shape} and {len(indptr)} entries of 'indptr'")
+    if (
+        indptr[0] != 0
+        or indptr[-1] != len(indices)
+        or len(indices) != len(data)
+        or (indptr[1:] < indptr[:-1]).any()
+    ):
+        raise ValueError("'indptr' that does not ascend from 0 to the number of entries")
+    # Compressed columns do not show how many rows there are.
+    if shape[0] > len(data) + _MOST_EMPTY:
+        raise ValueError(f"{shape[0]} rows with {len(data)} entries")
+    matrix = (csr_matrix if kind == "csr" else csc_matrix)((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _names(path: Any, labels: NDArray[Any], classes: NDArray[np.str_]) -> NDArray[np.str_]:

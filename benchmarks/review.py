@@ -85,6 +85,7 @@ def measure_page(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
     labelling, truth = flowers(options)
     about = f"queue {options.queue}, {options.decisions} decisions"
+    about_all = f"queue {options.queue}, {options.decisions + options.single} decisions"
     open_rows = np.array([not label for label in labelling.given])
     yield row_of("page", "accuracy before", accuracy(labelling.labels, truth, open_rows), about)
     with opened(labelling) as session, served(session) as link, chromium() as browser:
@@ -100,21 +101,22 @@ def measure_page(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0)):
             yield row_of("page", f"next image shown, {name} ms", float(np.quantile(shown, share)), about)
         _wait(page, "document.getElementById('status').dataset.pending === '0'")
-        end = time.perf_counter()
-        while not session.is_current:
-            assert time.perf_counter() < end + 900, "the full training takes too long"
-            time.sleep(0.1)
-        settled, after = time.perf_counter() - end, accuracy(session.labels(), truth, open_rows)
-        yield row_of("page", "full training after the last decision, s", settled, about)
-        yield row_of("page", "accuracy after, decided images included", after, about)
+        page.wait_for_timeout(1000)
         answered = []
-        for _ in range(options.single):  # a full training runs beside all but the first
+        for _ in range(options.single):  # while a full training runs
             answered.append(_answered(page, key[truth[_row(page)]]))
             page.wait_for_timeout(500)
         yield row_of(
             "page", "decision to new labels on the page, median s", float(np.median(answered)),
             f"queue {options.queue}, {options.single} decisions",
         )  # fmt: skip
+        end = time.perf_counter()
+        while not session.is_current:
+            assert time.perf_counter() < end + 900, "the full training takes too long"
+            time.sleep(0.1)
+        settled, after = time.perf_counter() - end, accuracy(session.labels(), truth, open_rows)
+        yield row_of("page", "full training after the last decision, s", settled, about_all)
+        yield row_of("page", "accuracy after, decided images included", after, about_all)
 
 
 def _row(page: Any) -> int:

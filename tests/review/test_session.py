@@ -1,5 +1,7 @@
 """A session: decisions become labels, answers follow, other processes are seen, nothing is lost between openings."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -120,6 +122,14 @@ def test_each_full_training_is_where_the_next_changes_and_quick_answers_start(se
     assert {settled[row] == old for row, old in session.changes.items()} <= {True}
     pairs = enumerate(zip(settled, session.labels(), strict=True))
     assert session.changes == {row: old for row, (old, new) in pairs if old != new and row not in given}
+
+
+def test_a_review_that_began_without_a_model_answers_quickly_after_its_first_training(session):
+    session.retraining.stop()
+    trained, session._basis, session.full = session.full, None, replace(session.full, classifier=None)
+    session._trained(trained, session.labels_to_train())
+    session.decide("label", [20], "red")
+    assert session.answer.is_provisional
 
 
 def test_a_new_class_gets_the_last_key_and_a_merged_one_frees_its_own(session):

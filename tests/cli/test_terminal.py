@@ -4,11 +4,14 @@ import io
 import sys
 import warnings
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from grande_gnn.cli import main
+from grande_gnn.cli.failures import one_sentence
 from grande_gnn.cli.terminal import plain, plain_output
+from grande_gnn.errors import InvalidInputError
 
 COLOR = "\x1b[31mred\x07\x9b2J"
 
@@ -44,6 +47,12 @@ def test_a_warning_for_users_has_no_line_of_code(capsys):
     assert capsys.readouterr().err == "Warning: only one class is labelled\n"
     with plain_output(), pytest.warns(DeprecationWarning, match="gone"):
         warnings.warn("gone soon", DeprecationWarning, stacklevel=1)
+
+
+def test_the_sentence_of_an_error_is_plain():
+    with pytest.raises(click.ClickException) as raised, one_sentence():
+        raise InvalidInputError(f"no such class; got {COLOR}")
+    assert raised.value.message == f"no such class; got {plain(COLOR)}"
 
 
 def test_names_in_results_and_in_errors_are_plain(tmp_path, tiny_png):

@@ -116,12 +116,29 @@ def test_each_full_training_is_where_the_next_changes_and_quick_answers_start(se
     session.retraining.stop()
     session.decide("label", [session.queue("unsure")[0]], "blue")
     given = {session.row_of[file]: label for file, label in session.labels_to_train().items()}
-    assert session.answer.labels == QuickAnswer(first, basis_of(first)).answer(given).labels
+    expected = QuickAnswer(first, basis_of(first)).answer(given)
+    assert session.answer.labels == expected.labels
+    np.testing.assert_allclose(session.answer.confidence, expected.confidence)
     session._trained(full_fit(first, session.labels_to_train()), session.labels_to_train())
     assert session.is_current
     assert {settled[row] == old for row, old in session.changes.items()} <= {True}
     pairs = enumerate(zip(settled, session.labels(), strict=True))
     assert session.changes == {row: old for row, (old, new) in pairs if old != new and row not in given}
+
+
+def test_a_decision_made_during_a_full_training_is_added_to_its_answer(session):
+    session.retraining.stop()
+    (one, a), (two, b) = flipped(session, 2)
+    session.decide("label", [one], a)
+    labels = session.labels_to_train()
+    full = full_fit(session.full, labels)
+    session.decide("label", [two], b)
+    session._trained(full, labels)
+    assert session.answer.is_provisional
+    assert not session.is_current
+    given = {session.row_of[file]: label for file, label in session.labels_to_train().items()}
+    expected = QuickAnswer(full, basis_of(full)).answer(given)
+    np.testing.assert_allclose(session.answer.confidence, expected.confidence)
 
 
 def test_a_review_that_began_without_a_model_answers_quickly_after_its_first_training(session):

@@ -230,6 +230,43 @@ def test_an_audit_hides_our_answer(reviewer, session, link):
     assert reviewer.errors == []
 
 
+def test_a_late_answer_does_not_bring_a_judged_image_back(reviewer, session, link):
+    page = reviewer.open(link)
+    reviewer.queue(page, "audit")
+    page.click("#audit-start")
+    reviewer.wait(page, "document.querySelector('#stage .shown')")
+    late = []
+
+    def hold_the_first(route):
+        if route.request.method == "GET" and not late:
+            late.append((route, route.fetch()))
+        else:
+            route.continue_()
+
+    page.route("**/api/audit", hold_the_first)
+    page.keyboard.press("1")
+    wait = "document.getElementById('audit-estimate')?.textContent.includes('After {} audited')"
+    reviewer.wait(page, wait.format(1))
+    for _ in range(1000):  # the page asks again after every decision; this answer is held
+        if late:
+            break
+        page.wait_for_timeout(15)
+    page.keyboard.press("1")
+    reviewer.wait(page, wait.format(2))
+    shown = reviewer.row(page)
+    page.evaluate(
+        "window.rows = []; const stage = document.getElementById('stage');"
+        "new MutationObserver(() => rows.push(stage.dataset.row)).observe(stage, {attributes: true});"
+    )
+    held, answer = late[0]
+    held.fulfill(response=answer)
+    page.wait_for_timeout(500)
+    assert set(page.evaluate("rows")) <= {str(shown)}
+    page.keyboard.press("1")
+    reviewer.wait(page, wait.format(3))
+    assert reviewer.errors == []
+
+
 def test_saving_and_exporting_write_the_files(reviewer, session, link, out):
     page = reviewer.open(link)
     reviewer.queue(page, "unsure")

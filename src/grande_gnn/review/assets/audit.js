@@ -10,6 +10,7 @@ export class AuditView {
     this.queue = queue;
     this.state = null;
     this.pictures = new Map();
+    this.turn = 0; // grows with every question and every change
   }
 
   // The picture of a row: fetched ahead, so that it is there when it is needed.
@@ -20,27 +21,48 @@ export class AuditView {
 
   get target() { return this.state?.running && this.state.row !== null ? [this.state.row] : []; }
 
+  // The server's state, or null if something was judged meanwhile: an older state would show a judged image again.
+  async ask() {
+    const turn = ++this.turn;
+    const state = await read("audit");
+    return turn === this.turn ? state : null;
+  }
+
   async open() {
-    this.state = await read("audit");
+    const fresh = await this.ask();
+    if (!fresh) return;
+    this.state = fresh;
     this.show();
   }
 
   async update() {
-    const fresh = await read("audit");
+    const fresh = await this.ask();
+    if (!fresh) return;
     const same = this.state?.row === fresh.row && this.state?.running === fresh.running;
     this.state = fresh;
     if (same) this.showEstimate(); else this.show();
   }
 
-  act(body) {
-    return write("audit", body).then((state) => { this.state = state; this.show(); refresh(); }, (error) => { message(`Not saved: ${error.message}`, 12); this.open(); });
+  async act(body) {
+    this.turn++;
+    try {
+      this.state = await write("audit", body);
+      this.turn++;
+      this.show();
+      refresh();
+    } catch (error) {
+      message(`Not saved: ${error.message}`, 12);
+      await this.open();
+    }
   }
 
-  judge(label) {
+  async judge(label) {
     const [row] = this.target;
-    if (row === undefined || this.busy) return undefined;
+    if (row === undefined || this.busy) return;
     this.busy = true;
-    return this.act({ action: "judge", row, label }).then(() => { store.own.length = 0; this.busy = false; });
+    await this.act({ action: "judge", row, label });
+    store.own.length = 0;
+    this.busy = false;
   }
 
   show() {

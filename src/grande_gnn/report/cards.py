@@ -37,7 +37,7 @@ def own_label(labelling: Labelling, row: int) -> list[Line]:
 def build_card(
     page: Page, row: int, lines: Callable[[Labelling, int], Sequence[Line]] | None = None
 ) -> dict[str, Any]:
-    """What the template ``cards.html`` prints of one image."""
+    """What the template ``cards.html`` prints for one image."""
     labelling = page.labelling
     near = page.similar(row)
     best = [labelling.given[other] or labelling.labels[other] for other in near]

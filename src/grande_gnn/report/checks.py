@@ -1,4 +1,4 @@
-"""The one door of the report: lengths and ranges of a labelling are checked here; the sections trust them."""
+"""Check the lengths and ranges of a labelling once, so that the sections of the report can trust them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = ("labels", "confidence", "runner_up", "margin", "given", "unreached",
 
 
 def check_labelling(labelling: Labelling) -> None:
-    """Refuse a labelling that a page cannot show: columns of other lengths, scores out of range, unknown rows."""
+    """Refuse a labelling that a page cannot show: columns of different lengths, scores out of range, unknown rows."""
     n = len(labelling.files)
     if n == 0:
         raise InvalidInputError("a report needs at least one image; got none")

@@ -18,11 +18,11 @@ LANDMARKS = 2500
 """Images laid out by t-SNE itself, which takes about five seconds on one core."""
 
 FEWER_LANDMARKS = 1000
-"""The same where the map shows only a sample of the images."""
+"""The same, if the map shows only a sample of the images."""
 
 _COMPONENTS = 50
 _FITTED = 5000
-"""Images, drawn at random, from which the principal components are found where there are more."""
+"""If there are more images than this, the principal components are computed from this many, drawn at random."""
 _ITERATIONS = 500
 """Half of scikit-learn's default: on Flowers17 and Corel5k the clusters no longer move after that."""
 
@@ -55,7 +55,7 @@ def image_map(
             placed = _place_others(components, sample, placed, rng)
             method = (
                 f"{method[:-1]}, computed for {len(sample):,} images drawn at random; "
-                "each other image is put among the nearest of those."
+                "every other image is placed among the nearest of those."
             )
     return unit_square(placed), method
 

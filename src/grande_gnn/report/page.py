@@ -1,4 +1,4 @@
-"""What the sections of one report share: the order and colors of the classes, and which images are pictured."""
+"""What the sections of one report share: the order and colors of the classes, and which images are shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_IMAGES", "Page"]
 
 MAX_IMAGES = 20_000
-"""Images on the map, each with a thumbnail; of more, a random sample is shown and the page says so."""
+"""Images on the map, each with a thumbnail. If there are more, a sample is shown and the page says so."""
 
 SIMILAR = 6
 """Similar images shown with an image: one row on a phone."""
@@ -48,7 +48,7 @@ class Page:
         self.image_root = image_root
         """Path from the report to the images; the page links to them unless it is empty."""
         self.random_state = random_state
-        """Seed of the map and of the sample that is shown of very many images."""
+        """Seed of the map, and of the sample that is shown if there are more than ``MAX_IMAGES`` images."""
         self.shown = self._choose_shown()
         """The rows that the page shows, ascending."""
         self.number = np.full(len(labelling.files), -1)

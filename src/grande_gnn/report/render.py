@@ -35,7 +35,7 @@ def write_report(
 
     Parameters
     ----------
-    labelling : what to show. Without ``neighbors`` the page has neither map nor similar images, without
+    labelling : what to show. Without ``neighbors`` the page has neither a map nor similar images; without
         ``thumbnails`` it has no pictures.
     path : the file to write; an existing one is replaced.
     image_root : path from the report to the images (``"../photos"``); the page then links to them.

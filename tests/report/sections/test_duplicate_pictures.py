@@ -13,7 +13,7 @@ def test_each_copy_is_listed_with_its_first(section, make_labelling):
     labelling = make_labelling(copy_of=copies)
     shown = section("copies", labelling)
     assert f"{names[9]} {names[5]}" in shown.text
-    assert "its copy: class 1" not in shown.text  # both have the same label
+    assert "the original: class 1" not in shown.text  # both have the same label
     assert COPIES.pictured(labelling) == [9]
     assert [(h.count, h.text) for h in COPIES.highlights(labelling)] == [(1, "copy of another image")]
 
@@ -22,7 +22,7 @@ def test_a_copy_with_another_label_shows_both(section, make_labelling):
     names = make_labelling().files
     shown = section("copies", make_labelling(copy_of=[names[5] if row == 10 else "" for row in range(60)]))
     assert "class 2" in shown.text
-    assert "its copy: class 1" in shown.text
+    assert "the original: class 1" in shown.text
 
 
 def test_hostile_names_are_text(section, make_labelling):

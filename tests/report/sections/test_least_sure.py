@@ -49,4 +49,4 @@ def test_only_labels_below_one_half_count_as_unsure(make_labelling):
 
 def test_everything_labelled_is_said(section, make_labelling):
     shown = section("unsure", make_labelling(given=make_labelling().labels))
-    assert "None: every image was labelled by you." in shown.text
+    assert "None: no image has a predicted label." in shown.text

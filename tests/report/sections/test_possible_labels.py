@@ -10,7 +10,7 @@ def test_sizes_are_counted_over_images_without_a_given_label(section, make_label
     labelling = make_labelling(label_sets=sets, sets_made=LabelSets(0.9, "split", 20))
     shown = section("sets", labelling)
     assert "1 27 50.0 % 3 27 50.0 %" in shown.text
-    assert "2.0 on average" in shown.text
+    assert "2.0 labels on average" in shown.text
     assert "For a coverage of 90.0 %" in shown.text
     assert "at least 90 % probability" in shown.text
     assert "note" not in shown.attributes("class")

@@ -26,7 +26,7 @@
   const radius = () =>
     Math.max(1.6, Math.min(4.5, Math.sqrt((width * height) / n) / 6)) * Math.min(2, Math.sqrt(state.zoom));
 
-  // Spatial index: images sorted by the cell of a fixed grid over the map, so that a search near the pointer visits few.
+  // Spatial index: images sorted by the cell of a fixed grid over the map, so that a search near the pointer visits few of them.
   const GRID = 64;
   const gridCell = (value) => Math.min(GRID - 1, Math.floor((value / 10000) * GRID));
   const cellStart = new Int32Array(GRID * GRID + 1), byCell = new Int32Array(n);
@@ -81,7 +81,7 @@
       circles(layerBrush, images, size);
       return layerBrush.fill();
     }
-    const side = 1.8 * size; // many tiny squares look the same and are drawn three times as fast
+    const side = 1.8 * size; // many tiny squares look like many tiny circles and are drawn three times as fast
     for (const i of images) {
       const x = screenX(i), y = screenY(i);
       if (inView(x, y)) layerBrush.fillRect(x - side / 2, y - side / 2, side, side);
@@ -346,7 +346,7 @@
   });
   $("pictures")?.addEventListener("change", redraw);
 
-  // Any thumbnail leads to its place on the map; the browser's Back returns to the list.
+  // A click on any thumbnail shows its place on the map; the browser's Back button returns to the list.
   document.addEventListener("click", (event) => {
     const picture = event.target.closest?.(".thumb, .excerpt[data-i]");
     if (!picture) return;

@@ -1,4 +1,4 @@
-"""Pictures that are there more than once."""
+"""Images that occur more than once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _render(labelling: Labelling, page: Page) -> Markup:
         own = Line(labelling.labels[row])
         if first is None or labelling.labels[first] == labelling.labels[row]:
             return [own]
-        return [own, Line(labelling.labels[first], before="its copy:")]
+        return [own, Line(labelling.labels[first], before="the original:")]
 
     return page.render(
         "duplicate_pictures",
@@ -50,4 +50,4 @@ def _highlights(labelling: Labelling) -> list[Highlight]:
 
 
 DUPLICATE_PICTURES = Section("copies", "Copies", _render, _rows, _highlights)
-"""Copies count once in the estimate of the accuracy."""
+"""Copies of other images; all copies of one image count once in the estimate of the accuracy."""

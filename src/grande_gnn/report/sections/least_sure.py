@@ -13,7 +13,7 @@ from grande_gnn.report.sections.section import Highlight, Section, first_rows
 __all__ = ["LEAST_SURE"]
 
 _UNSURE = 0.5
-"""Below this confidence the label is more likely wrong than right."""
+"""Below this confidence, a label is more likely to be wrong than right."""
 
 
 def _rows(labelling: Labelling) -> list[int]:

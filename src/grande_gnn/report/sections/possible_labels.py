@@ -28,4 +28,4 @@ def _render(labelling: Labelling, page: Page) -> Markup:
 
 
 POSSIBLE_LABELS = Section("sets", "Label sets", _render)
-"""Only where a coverage was asked for."""
+"""Shown only if a coverage was requested."""

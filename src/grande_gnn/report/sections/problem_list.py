@@ -25,4 +25,4 @@ def _highlights(labelling: Labelling) -> list[Highlight]:
 
 
 PROBLEM_LIST = Section("problems", "Problems", _render, highlights=_highlights)
-"""What went wrong with single files."""
+"""What went wrong with individual files."""

@@ -69,15 +69,15 @@ class Section:
     title: str
     """What the navigation calls it."""
     render: Callable[[Labelling, Page], str]
-    """The fragment."""
+    """Makes the fragment."""
     pictured: Callable[[Labelling], Sequence[int]] = _nothing
     """The images it shows, by row. They get a thumbnail even if the page shows only a sample of all images."""
     highlights: Callable[[Labelling], Sequence[Highlight]] = _nothing
-    """What of it is counted at the top of the page."""
+    """Its counts at the top of the page."""
     is_linked: bool = True
     """Whether the navigation links to it."""
     needs_script: bool = False
-    """Whether it is hidden where JavaScript is switched off."""
+    """Whether it is hidden if JavaScript is switched off."""
 
 
 SECTIONS: dict[str, Section] = {}

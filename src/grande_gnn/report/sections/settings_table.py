@@ -1,4 +1,4 @@
-"""What the run used."""
+"""The settings of the run."""
 
 from __future__ import annotations
 

@@ -36,4 +36,4 @@ def _calibration_error(bins: Sequence[ReliabilityBin]) -> float:
 
 
 TRUST = Section("trust", "Trust", _render)
-"""Whether the confidence means what it says."""
+"""Whether labels are right as often as their confidence says."""

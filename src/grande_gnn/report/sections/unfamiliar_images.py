@@ -1,4 +1,4 @@
-"""Images that resemble no labelled class: perhaps of a class that nobody labelled."""
+"""Images that resemble no labelled class and may belong to a class that nobody labelled."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     check_label_memory(500, 50)
     with pytest.raises(
         NotEnoughMemoryError,
-        match=r"labelling 501 images with 50 features.*takes about .* GiB.*; got .* GiB that are free",
+        match=r"labelling 501 images with 50 features.*takes about .* GiB.*; got .* GiB of free memory",
     ):
         check_label_memory(501, 50)
 

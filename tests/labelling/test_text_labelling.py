@@ -184,9 +184,9 @@ def test_an_extractor_that_does_not_learn_is_reused(letters, table, tmp_path):
     ("options", "message"),
     [
         ({"copy_to": "copies"}, "not copied into class folders"),
-        ({"adapt": "full"}, "only networks of images are adapted"),
-        ({"weights": "w.pth"}, "named with its weights"),
-        ({"export": "coco"}, "coco is one for images: texts can be exported as csv, label-studio"),
+        ({"adapt": "full"}, "only image networks can be adapted"),
+        ({"weights": "w.pth"}, "has its own weights"),
+        ({"export": "coco"}, "coco is for images only: texts can be exported as csv, label-studio"),
         ({"text": ("body",)}, "one of id, text, label; got body"),
     ],
 )

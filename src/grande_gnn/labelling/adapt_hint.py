@@ -14,11 +14,11 @@ __all__ = ["adapt_hint", "adapt_seconds"]
 
 PER_VIEW = {"cuda": 2e-4, "cpu": 0.02}
 PER_STEP = {"cuda": 0.05, "cpu": 0.9}
-"""Seconds for one view of one image that is computed once, and for one step of the last blocks, with lite0: on an H200, as
-``benchmarks/results/adapt_time.csv`` has it, and on two cores of a CPU, where both are guesses."""
+"""Seconds to compute one view of one image, and for one training step of the last blocks, with lite0. Those for an H200
+are from ``benchmarks/results/adapt_time.csv``; those for two cores of a CPU are guesses."""
 
 SHORT_S = 1200
-"""Adapting is not suggested where it would take longer than this."""
+"""Adapting is not suggested if it would take longer than this."""
 
 N_TRAININGS = 3
 """With all labels, and with each half of them."""
@@ -44,6 +44,6 @@ def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:
     if seconds > SHORT_S:
         return ""
     return (
-        f"--adapt would fine-tune the network to these images, which may make it more accurate and takes about "
+        f"--adapt would fine-tune the network to these images. This may make the labels more accurate and takes about "
         f"{max(1, round(seconds / 60))} min here."
     )

@@ -1,8 +1,8 @@
 """Labels from a network that was adapted to the images, if held-out labels say that this is better.
 
 The network is adapted three times (:mod:`grande_gnn.images.adapt`): with all labels, and with each half of them. The
-labels come from the features of the first network. The other two judge it: a network that was adapted with one half has not
-seen the labels of the other half, so its predictions for them show how good adapting is. The weights of the committee, the
+labels come from the features of the first network. The other two test it: a network that was adapted with one half has not
+seen the labels of the other half, so its predictions for them show whether adapting helps. The weights of the committee, the
 expected accuracy and the calibration follow from these predictions, as they do without adapting.
 
 Three labellings are compared on these held-out labels: with the features of the original network, of the adapted one, and of
@@ -87,7 +87,7 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
             "--adapt changes the features, so a given graph would no longer fit them: leave out --adapt or the file; "
             f"got {options.graph_file or options.lists_file}"
         )
-    load_trainable(options.extractor, options.weights)  # raises where there is nothing to adapt
+    load_trainable(options.extractor, options.weights)  # raises if there is nothing to adapt
     codes, _ = encode_labels(frozen.given)
     halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(codes)
     if halves is None or not halves.answerable().any():
@@ -105,8 +105,8 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
 def memory_sentence(gib: float) -> str:
     """The sentence that is printed before the whole network is adapted on a GPU."""
     return (
-        f"Adapting takes about {gib:.1f} GiB of GPU memory with lite0, however many images there are; with less, batches "
-        "are smaller."
+        f"Adapting takes about {gib:.1f} GiB of GPU memory with lite0, however many images there are; if the GPU has "
+        "less, batches are smaller."
     )
 
 
@@ -213,7 +213,7 @@ class _Work:
 
 
 def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) -> Adapted:
-    """The labelling with the most right predictions of held-out labels; ties go to the one named last."""
+    """The labelling that predicts most held-out labels correctly; ties go to both networks, then to the adapted one."""
     options, images = work.options, work.extraction.images
     adapted = extract_features(
         images, load_extractor(work.name, weights[0]), store=options.store, device=options.device,

@@ -2,8 +2,8 @@
 
 1. Two trainings on disjoint halves of the labels predict the labels that they did not know
    (:mod:`grande_gnn.labelling.half_views`). A given label is suspicious if its held-out prediction is clearly another class.
-2. From these predictions and the same trainings' confidence in the unlabelled images follows the expected accuracy
-   (:mod:`grande_gnn.labelling.expected_accuracy`), and from it the calibration.
+2. These predictions, and the same trainings' confidence in the unlabelled images, give the expected accuracy
+   (:mod:`grande_gnn.labelling.expected_accuracy`), and this gives the calibration.
 3. Images that no label reaches, images far from everything, images unlike every labelled class and copies are flagged.
 """
 
@@ -36,13 +36,13 @@ from grande_gnn.labelling.suspicion import own_shares, suspicious_labels
 __all__ = ["assess", "assess_new"]
 
 NEAR = 5
-"""An image is far from everything when even its fifth neighbor is far."""
+"""An image is out of distribution if even its fifth neighbor is far away: a few copies of it do not count."""
 
 CROWD = 11
 """Entries of the ranked lists that count as an image's neighborhood, the image itself included."""
 
 AROUND = 40
-"""Entries of the ranked lists in which labelled images are looked for, if so many were searched: the paper's length."""
+"""Entries of the ranked lists in which labelled images are looked for, if the lists are that long: the paper's length."""
 
 NOT_RANDOM = (
     "The labelled images are not a random sample of all images, so the sets may hold the right label less often than they "
@@ -63,7 +63,7 @@ def assess(
     ----------
     labels : those that ``clf`` was fitted with.
     files : the name of each image.
-    coverage : the probability with which sets of labels shall hold the right one; None: no sets.
+    coverage : the probability with which a set of labels should hold the right one; None for no sets.
     """
     codes, _ = encode_labels(labels)
     names = clf.classes_.astype(str)
@@ -89,7 +89,7 @@ def assess(
     outlook = _outlook(clf, codes, known, halves)
     views = known.views
     by_class = _by_class(known, outlook, codes < 0, names)
-    # From here on, labels that were held out are answered as such: in place, as these are n × classes numbers.
+    # From here on, labelled images have their held-out probabilities. In place, as a copy would be n × classes numbers.
     outlook.probabilities[views.rows[views.answerable]] = known.probabilities[views.answerable]
     result = _answers(outlook.probabilities, names, files, given)
     if coverage is not None:
@@ -134,7 +134,7 @@ def assess_new(
         unreached=~reached,
         out_of_distribution=far > outlier_limit(fitted.distances(NEAR + 1)),
         calibration=calibration,
-        note="The accuracy was estimated when the model was trained; it holds for images like those.",
+        note="The accuracy was estimated when the model was trained; it holds for images like those it was trained on.",
         classifier=clf,
         neighbors=Neighbors(new, device=clf.device),
     )
@@ -148,7 +148,7 @@ class _HeldOutLabels:
     weights: Float
     """How much each label counts."""
     curve: Correctness
-    """How often a confidence of the halves is right, and a label wrong."""
+    """How often a prediction of the halves with a given confidence is right, and how often a label is wrong."""
     probabilities: Float
     """The held-out probabilities, calibrated by the curve."""
     suspicious: list[tuple[int, int]]
@@ -156,7 +156,7 @@ class _HeldOutLabels:
 
     @property
     def wrong_share(self) -> float:
-        """Share of wrong labels, from which halves of the labels suffer more than all of them; 0 if nothing is known."""
+        """Share of wrong labels, which harm a training on half of the labels more than one on all; 0 if nothing is known."""
         return self.curve.wrong_share if self.weights.any() else 0.0
 
     @property
@@ -196,7 +196,7 @@ class _Outlook:
     is_unfamiliar: NDArray[np.bool_]
     doubts: list[str]
     is_random_sample: bool
-    """Whether nothing speaks against the labelled images being a random sample."""
+    """Whether the labelled images may be a random sample: no test rejects it."""
 
 
 def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves: Halves) -> _Outlook:
@@ -290,7 +290,7 @@ def _sets_without_guarantee(
 
 
 def _named_sets(sets: NDArray[np.bool_], names: NDArray[np.str_], result: Labelling) -> list[list[str]]:
-    """The labels of each set, the image's own first if it is there; a given label alone."""
+    """The labels of each set, with the image's own label first if it is in the set; a given label is a set by itself."""
     found = []
     for chosen, label, given in zip(sets, result.labels, result.given, strict=True):
         labels = [label] if given else [str(name) for name in names[chosen]]
@@ -319,7 +319,7 @@ def _why_unchecked(codes: Codes) -> str:
 
 
 def _best_other(p: Float, first: Codes) -> Codes:
-    """The most probable class of each row but the first."""
+    """The most probable class of each row other than the one in ``first``."""
     others = p.copy()
     others[np.arange(len(p)), first] = -1.0
     return others.argmax(axis=1)

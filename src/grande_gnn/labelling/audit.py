@@ -5,7 +5,7 @@ The N images are drawn in random order without replacement; M of them have a wro
     P(outcomes | M) = C(N − n, M − k) / C(N, M),     P(outcomes) = B(a + k, b + n − k) / B(a, b)
 
 where the second averages the first over a beta-binomial prior of M. Their ratio P(outcomes) / P(outcomes | M) is, for the
-true M, a martingale that starts at 1, so by Ville's inequality it ever reaches 1/α with probability α at most. The
+true M, a martingale that starts at 1, so by Ville's inequality the probability that it ever reaches 1/α is at most α. The
 interval holds every M whose ratio has stayed below 1/α since the first image: a confidence sequence, which is right at
 all n at once, so one may look after each image and stop when one likes (Waudby-Smith & Ramdas, Confidence sequences for
 sampling without replacement, NeurIPS 2020). The prior decides how narrow the interval is, never whether it is valid.
@@ -48,14 +48,14 @@ Prior = tuple[tuple[float, float, float], ...]
 """A mixture of beta distributions of the share of errors: a weight, a and b for each."""
 
 USUAL: Prior = ((1.0, 1.0, 3.0),)
-"""What is assumed of the share of errors if nothing is expected: less than a half is likelier than more."""
+"""What is assumed about the share of errors if no accuracy is expected: less than a half is likelier than more."""
 
 EXPECTED_WEIGHT, EXPECTED_COUNT = 0.9, 50.0
 """An expected accuracy weighs as much as 50 judged images, because it is off by 5 points (root mean square over the
 labellings of benchmarks/results/expected_accuracy.csv), and is disbelieved with probability 1/10."""
 
 ENOUGH_OF_A_CLASS = 10
-"""Judged images from which on a class has an interval of its own: with fewer it says next to nothing."""
+"""A class with this many judged images has an interval of its own; with fewer, the interval would say almost nothing."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class AuditEstimate:
     def more_for(self, half_width: float = 0.03) -> int:
         """How many more images to judge until the interval is about ``value`` ± ``half_width``.
 
-        It is assumed that errors keep coming at the rate seen so far. With all images judged nothing is left to
+        It is assumed that errors keep coming at the rate seen so far. Once all images are judged, nothing is left to
         estimate, so the answer is at most the number of images not judged yet.
         """
         width = 2 * check_real(half_width, name="half_width", low=0.0, open_low=True, high=1.0)
@@ -91,7 +91,7 @@ class AuditEstimate:
             errors, later, self.population, prior_of_errors(self.expected), 1 - self.level
         )
         enough = high - low <= width * (self.population - later)
-        return int(later[enough.argmax()]) - self.n  # the last one always is: there nothing is left
+        return int(later[enough.argmax()]) - self.n  # the last entry always is: no image is left to estimate
 
 
 def audit_order(n_images: int, random_state: int = 0) -> Integers:
@@ -202,8 +202,9 @@ def error_bounds(
 ) -> tuple[Integers, Integers]:
     """The smallest and the largest number of errors among all images that the data after n images allow.
 
-    ``errors`` and ``drawn`` may be arrays of any one shape: k of the first n. Each pair is looked at by itself; the
-    largest of the first and the smallest of the second bounds of one audit are its confidence sequence.
+    ``errors`` and ``drawn`` are numbers or arrays of the same shape: k errors among the first n images. Each pair is
+    treated by itself. The confidence sequence of an audit runs from the largest lower bound to the smallest upper bound
+    so far.
     """
     all_k, all_n = np.broadcast_arrays(np.asarray(errors, dtype=np.int64), np.asarray(drawn, dtype=np.int64))
     # Many audits pass through the same few pairs.

@@ -29,7 +29,7 @@ FLATTEST, STEEPEST = 0.05, 3.0
 """Limits of the slope: surer predictions are never less often right."""
 
 AHEAD = 1e-6
-"""What a winner keeps over the runner-up, so that rounding cannot change the label."""
+"""The lead that a winner keeps over the runner-up, so that rounding cannot change the label."""
 
 FURTHEST = 20.0
 """Limit of the offset."""
@@ -88,14 +88,15 @@ def fit_calibration(
     uncalibrated : the classifier's probabilities.
     accuracy : what is expected on these samples.
     familiarity : a factor that each sample's confidence is multiplied by afterwards; None: 1.
-    asked : which samples count, the unlabelled ones; None: all. A mask, as a selection would copy all probabilities.
+    asked : a mask of the samples that count, the unlabelled ones; None for all. Selecting them would copy all
+        probabilities.
     """
     asked = np.ones(len(uncalibrated), dtype=bool) if asked is None else asked
     if uncalibrated.shape[1] == 1 or not asked.any():
         return Calibration()
     factor = np.ones(int(asked.sum())) if familiarity is None else familiarity[asked]
     slope = _slope(curve, uncalibrated.max(axis=1)[asked])
-    # With the log-odds and the limits of the winners at hand, each trial costs no pass over all classes.
+    # The log-odds and the limits of the winners are computed once, so that no trial needs a pass over all classes.
     x, least = by_row_blocks(_winners, uncalibrated)[asked].T
 
     def gap(offset: float) -> float:

@@ -1,4 +1,4 @@
-"""How often the label of each class is right, with intervals that stay wide where few labels were held out.
+"""How often the label of each class is right, with intervals that stay wide if few labels were held out.
 
 A class starts from the mean confidence in the unlabelled images that received it, worth two observations; held-out
 predictions of the class then count as hits or misses (a beta posterior). A class that no held-out image received keeps
@@ -29,8 +29,8 @@ def class_accuracies(
 
     Parameters
     ----------
-    received, right, weights : of held-out samples the predicted class, whether it is right, and how much each counts.
-    unlabelled, confidence : of unlabelled samples the predicted class and the calibrated confidence.
+    received, right, weights : for held-out samples, the predicted class, whether it is right, and how much each counts.
+    unlabelled, confidence : for unlabelled samples, the predicted class and the calibrated confidence.
     """
     found = {}
     for c in np.unique(np.concatenate([received, unlabelled])):

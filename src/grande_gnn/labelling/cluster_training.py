@@ -1,8 +1,8 @@
 """Train and assess, in this process or as a task on a Ray cluster.
 
 On a cluster the training is one task, on a GPU if any machine has one, and the search for neighbors is many tasks
-(:mod:`grande_gnn.graph.ray_search`). A task whose worker or node is lost is repeated from its inputs, so nothing is lost
-with it but time.
+(:mod:`grande_gnn.graph.ray_search`). A task whose worker or node is lost is repeated from its inputs, so only time is
+lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grande_gnn.labelling.result import Labelling
 __all__ = ["RETRIES", "train_and_assess", "train_on_cluster"]
 
 RETRIES = 5
-"""How often a training is repeated whose worker or node was lost."""
+"""How often a training is repeated if its worker or node is lost."""
 
 
 def train_and_assess(
@@ -34,7 +34,7 @@ def train_and_assess(
     coverage: float | None = None,
     search: Any = "auto",
 ) -> Labelling:
-    """Fit the classifier, which takes the features over, and turn it into a labelling; ``search`` finds the neighbors."""
+    """Fit the classifier, which takes over the features, and return its labelling; ``search`` finds the neighbors."""
     fitted = clf.fit(features, labels, graph, search=search, copy=False)
     return assess(fitted, labels, files, coverage=coverage)
 
@@ -48,7 +48,7 @@ def train_on_cluster(
     graph: Any = None,
     coverage: float | None = None,
 ) -> Labelling:
-    """The same as a task of the Ray cluster at ``address``; None starts one on this machine."""
+    """The same, as a task on the Ray cluster at ``address``; None starts one on this machine."""
     with joined_cluster(address) as ray:
         gpus = int(ray.cluster_resources().get("GPU", 0))
         task = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=RETRIES)(_task)

@@ -1,4 +1,4 @@
-"""What a labelling says about how sure it is: the numbers, and where each is made.
+"""The numbers that say how sure a labelling is, and the modules that compute them.
 
 ====================================  ==============================================================
 how often a confidence is right       :mod:`grande_gnn.labelling.correctness`
@@ -74,7 +74,7 @@ class ReliabilityBin:
 
 
 def reliability_bins(confidence: Float, right: Float, n_bins: int = 10) -> list[ReliabilityBin]:
-    """Equal-width bins of the confidence; an empty bin has the mean confidence and accuracy 0."""
+    """Equal-width bins of the confidence; an empty bin has mean confidence 0 and accuracy 0."""
     place = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
     bins = []
     for b in range(n_bins):
@@ -100,7 +100,7 @@ def expected_calibration_error(confidence: Float, right: Float, n_bins: int = 15
 def outlier_limit(distances: Float) -> float:
     """The distance to a near neighbor beyond which a sample is far from everything.
 
-    On a log scale: three interquartile ranges above the third quartile. Infinite if some distance is.
+    It is three interquartile ranges above the third quartile on a log scale, and infinite if any distance is.
     """
     if not np.isfinite(distances).all():
         return np.inf

@@ -14,7 +14,7 @@ nearly the same for all classes: wrong predictions confuse similar classes, wron
 to compute r_k are given, each gets a posterior probability, too.
 
 The curve (a, b) and ε are not fitted values but a posterior on a grid: weak priors around a = 0, b = 1, ε = 0, multiplied by
-the likelihood. With few labels the posterior stays broad, and everything computed from it is as uncertain; without any label
+the likelihood. With few labels the posterior stays broad, so everything computed from it is uncertain too. Without labels
 it is the prior. The curve is Platt's (1999).
 """
 
@@ -31,7 +31,7 @@ __all__ = ["Correctness", "fit_correctness", "log_odds"]
 Float = NDArray[np.float64]
 
 SURE = 8.0
-"""Log-odds beyond which a confidence says no more: 0.9997."""
+"""Larger log-odds, of confidences above 0.9997, count as this."""
 
 OFFSET_SCALE, SLOPE_SCALE, FREEDOM = 0.75, 0.3, 3.0
 """Spread and degrees of freedom of the Student-t priors of a (around 0) and b (around 1)."""
@@ -47,14 +47,15 @@ N_OFFSETS, N_SLOPES = 41, 21
 """Size of the grid of curves."""
 
 N_PASSES = 3
-"""After the first pass the grid covers only the region where the pass before found weight."""
+"""From the second pass on, the grid covers only the region where the previous pass found weight."""
 
 N_BINS = 321
 """Samples with nearly the same log-odds are counted together, 0.05 apart."""
 
 ANY_CLASS, ANY_LABEL = 0.2, 0.8
-"""How much of a wrong prediction's remaining probability, and of a wrong label's, belongs to all classes alike. On hard data
-wrong predictions are often surprised by the true class; with a smaller first number its labels would look wrong."""
+"""How much of a wrong prediction's remaining probability, and of a wrong label's, belongs to all classes alike. On hard
+data, a wrong prediction often gives the true class little probability; if the first number were smaller, correct labels
+would then look wrong."""
 
 
 def log_odds(confidence: Float) -> Float:

@@ -1,7 +1,7 @@
 """``corrections.jsonl``: every decision of a review, one per line, never changed afterwards.
 
 A decision is on the disk (``fsync``) before :meth:`Journal.append` returns. Undoing one is a decision too. A process that is
-killed while it writes leaves a last line without its end: readers ignore it, and the next writer removes it. A lock on the
+killed while it writes leaves an incomplete last line: readers ignore it, and the next writer removes it. A lock on the
 file keeps the lines of several processes apart.
 """
 
@@ -28,7 +28,7 @@ SCHEMA = 1
 """Written in every line; a line with a higher number is refused, because its meaning is unknown."""
 
 MAX_LINE = 64 * 2**20
-"""Bytes of the longest line that is read: the first line names every given label."""
+"""Bytes of the longest line that is read. The first line is long, because it names every given label."""
 
 MAX_FILE = 2**30
 """Bytes of the largest journal that is read."""
@@ -89,7 +89,7 @@ class Decision:
 
     @classmethod
     def from_line(cls, line: bytes) -> Decision:
-        """Read a line; raises ValueError with the reason if it is no decision."""
+        """Read a line; raises ValueError with the reason if it is not a decision."""
         content = parse_json(line)
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
@@ -126,7 +126,7 @@ def _checked(name: str, value: Any) -> Any:
             return float(value)
     elif type(value) is _TYPES[name]:
         return value
-    raise ValueError(f"its field {name} is missing or of another type")
+    raise ValueError(f"its field {name} is missing or has the wrong type")
 
 
 def check_class_name(name: object) -> str:
@@ -157,7 +157,7 @@ class Journal:
         self.path = Path(folder) / FILE_NAME
         self.decisions: list[Decision] = []
         self.problems: list[str] = []
-        """Lines that are no decisions: they are kept in the file and otherwise ignored."""
+        """Lines that are not decisions: they stay in the file and are otherwise ignored."""
         self._forget()
         self.refresh()
 
@@ -166,7 +166,7 @@ class Journal:
         self.decisions, self.problems = [], []
 
     def refresh(self) -> bool:
-        """Read what was appended since, also by other processes; return whether there was anything."""
+        """Read what was appended since the last call, by other processes too; return whether there was anything."""
         try:
             with open(self.path, "rb") as file:
                 return self._read(file)
@@ -209,7 +209,7 @@ class Journal:
         except FileFormatError:
             raise
         except ValueError as error:
-            self.problems.append(f"line {self._lines} of {FILE_NAME} is no decision: {error}")
+            self.problems.append(f"line {self._lines} of {FILE_NAME} is not a decision: {error}")
 
     def append(self, decision: Decision) -> Decision:
         """Write a decision; it is on the disk when this returns, with its number and time."""
@@ -251,10 +251,10 @@ class Journal:
 
 @contextmanager
 def _locked(file: IO[bytes]) -> Iterator[None]:
-    """Hold the file alone among all processes that write to it."""
+    """Lock the file against the other processes that write to it."""
     try:
         import fcntl
-    except ImportError:  # Windows: two processes may not review one labelling at the same moment there
+    except ImportError:  # Windows has no such lock: never review one labelling in two processes there
         yield
         return
     fcntl.flock(file.fileno(), fcntl.LOCK_EX)

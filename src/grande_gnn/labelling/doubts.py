@@ -1,11 +1,12 @@
 """Why an interval is wide, and what to do about it; and whether the labelled images are a random sample.
 
-The test compares the labelled images with the others in three ways, all of which need no labels of the others:
+The test compares the labelled images with the others in three ways, none of which needs labels of the others:
 
-1. crowding: how many of an image's nearest neighbors are labelled, for labelled images; labels in series crowd, proposed
-   ones keep apart. The null hypothesis draws as many images of each class at random.
-2. typicality: among how many images' nearest neighbors a labelled image is; images that were proposed, or picked by eye,
-   are often typical. The null hypothesis is the same.
+1. crowding: how many of a labelled image's nearest neighbors are labelled. Images that were labelled one after another
+   are crowded; images that a strategy proposed keep apart. Under the null hypothesis, as many images of each class are
+   drawn at random.
+2. typicality: in how many images' lists of nearest neighbors a labelled image appears. Images that were proposed, or
+   picked by eye, are often typical. The null hypothesis is the same.
 3. ease: the confidence of trainings on half of the labels in labelled images they did not know, and in unlabelled ones
    (Kolmogorov and Smirnov's test).
 """
@@ -77,7 +78,7 @@ def _against_chance(
         return 1.0, 1.0
     rng = np.random.default_rng(0)
     typical = np.log1p(np.bincount(lists[:, 1:].ravel(), minlength=len(known)))
-    others = np.ascontiguousarray(lists[:, 1:])  # read at random, so what is near should be all that counts
+    others = np.ascontiguousarray(lists[:, 1:])  # rows are read in random order, so each should be contiguous
     observed = known[others[known]].mean(), typical[known].mean()
     wanted = np.bincount(classes[known], minlength=int(classes.max()) + 1)
     starts = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=len(wanted)))[:-1]])
@@ -95,7 +96,7 @@ def _against_chance(
 
 
 def _two_sided(observed: float, drawn: Float) -> float:
-    """The p-value of a number among those that chance gives; rounding decides nothing."""
+    """The p-value of a number among those that chance gives; numbers that differ by rounding only are ties."""
     tie = 1e-12 * max(abs(observed), 1.0)
     fewer = min(np.sum(drawn >= observed - tie), np.sum(drawn <= observed + tie))
     return float(min(1.0, 2 * (1 + fewer) / (len(drawn) + 1)))
@@ -116,7 +117,7 @@ def _draw_by_class(
     """The same without a pass over all samples: the work grows with the labels only.
 
     Places are drawn for all classes at once, and drawn again where a place is taken: every set of places is equally
-    likely. Where more than half of a class is wanted, the others are drawn.
+    likely. If more than half of a class is wanted, those left out are drawn instead.
     """
     edges = np.append(starts, len(classes))
     sizes = np.diff(edges)

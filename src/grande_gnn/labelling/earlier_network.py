@@ -30,7 +30,7 @@ def adapted_file(folder: Path) -> Path | None:
 
 
 def with_doubt(result: Labelling, settings: Mapping[str, Any]) -> Labelling:
-    """The labelling; if its network has seen the labels that the estimate is from, it says so."""
+    """The labelling, with a warning if its network has seen the labels that the estimate comes from."""
     used = dict(settings.get("adapt") or {}).get("used", "frozen")
     if (
         used == "frozen"
@@ -50,14 +50,14 @@ def earlier_parts(
     ----------
     settings : those of the labelling.
     adapted : the file of adapted weights, if there is one.
-    weights : the file of the weights that the extractor had, if they were not its own.
+    weights : the file of the extractor's weights, if they were not the default ones.
     """
     name, used = str(settings["extractor"]), dict(settings.get("adapt") or {}).get("used", "frozen")
     parts = [] if used == "adapted" else load_parts(name, weights)
     if used != "frozen":
         if adapted is None or not adapted.is_file():
             raise InvalidInputError(
-                f"the earlier run adapted {name} to its images, and its folder must hold {ADAPTED_FILE}: put the file "
+                f"the earlier run adapted {name} to its images, so its folder must hold {ADAPTED_FILE}: put the file "
                 f"back, or label again; got {adapted or 'no such file'}"
             )
         parts.append(load_extractor(name, adapted))

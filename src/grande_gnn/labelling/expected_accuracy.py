@@ -1,4 +1,4 @@
-"""The share of right labels to expect among the images that have none, with an interval for all that is uncertain about it.
+"""The expected share of right labels among the images without a given label, with an interval for all that is uncertain.
 
 Two trainings on disjoint halves of the labels predict the labels they did not know. These hits and misses say how often a
 prediction of a given confidence is right (:mod:`grande_gnn.labelling.correctness`); the same trainings' confidences in
@@ -7,15 +7,15 @@ truth is not known, so each source of doubt is a random number, and the estimate
 
     (accuracy of a half + shift + gain) · (1 − unseen)
 
-- accuracy of a half: over the posterior of the curve, which knows that some labels may be wrong;
-- shift: labelled images may differ from the others in more than their confidence, so half of the difference between the
-  accuracy on held-out labels and the accuracy expected without labels is doubted, to both sides; if a test says that the
-  labels are no random sample (:mod:`grande_gnn.labelling.doubts`), the true difference may be up to twice as large;
+- accuracy of a half: drawn from the posterior of the curve, which allows for wrong labels;
+- shift: labelled images may differ from the others in more than their confidence. So the difference between the accuracy
+  on held-out labels and the accuracy expected on unlabelled images may be up to half smaller or half larger than it seems.
+  If a test says that the labels are not a random sample (:mod:`grande_gnn.labelling.doubts`), it may be twice as large;
 - gain: all labels are better than half of them. Where the training on all labels disagrees with a half, at most one of
-  them is right, and that about as often as the half is right elsewhere: between none and all of that is gained;
-- unseen: images of classes that nobody labelled are always wrong; Good and Turing's share of them, f₁/n · (1 − f₁/n) with
-  f₁ classes that have one label each among n, is believed anywhere between nothing and twice as much. So is half of the
-  right answers expected among images that are flagged as unfamiliar: doubtful images can lose no more than that.
+  them is right, about as often as the half is right elsewhere. Between none and all of these cases are gained;
+- unseen: images of classes that nobody labelled always get a wrong label. Good and Turing's share of them is
+  f₁/n · (1 − f₁/n), where f₁ of the n labels are the only one of their class. Half of the right answers expected among
+  images flagged as unfamiliar is added to it, and the truth may be anything between zero and twice this sum.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["AccuracyDraws", "Sources", "draw_accuracy", "flagged_share", "unseen
 Float = NDArray[np.float64]
 
 N_DRAWS = 8000
-"""Draws from all sources of doubt: the ends of the interval are good to about 0.2 points."""
+"""Draws from all sources of doubt: the ends of the interval are accurate to about 0.2 points."""
 
 LEVEL = 0.95
 
@@ -47,17 +47,17 @@ class Sources:
     confidence: Float
     """The halves' confidences in the unlabelled samples."""
     held_out: float | None
-    """Accuracy on held-out labels, by their weights; None if there are none to go by."""
+    """Weighted accuracy on held-out labels; None if there are none."""
     disagreement: float = 0.0
     """How often a half disagrees with the training on all labels, on the unlabelled samples."""
     unseen: float = 0.0
-    """Expected share of the right answers that are wrong, because nobody labelled the class of the sample."""
+    """Of the answers that would count as right, the expected share that is wrong because nobody labelled their class."""
     n_unlabelled: int = 0
     """Number of samples whose accuracy is estimated; 0: very many."""
     instead: Float | None = None
-    """Other confidences, as likely to be the right ones; None: there are none."""
+    """Other confidences that are just as plausible; None if there are none."""
     is_random_sample: bool = True
-    """Whether nothing speaks against the labelled samples being a random sample."""
+    """Whether the labelled samples may be a random sample: no test rejects it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def unseen_share(labels: NDArray[np.int64]) -> float:
 
 
 def flagged_share(right: Float, flagged: NDArray[np.bool_]) -> float:
-    """The share of all right answers that flagged samples are expected to have; ``right``: each sample's probability.
+    """The expected share of all right answers that flagged samples have; ``right`` is each sample's probability.
 
     Flagged samples are doubtful, so they have fewer right answers to lose than others.
 
@@ -115,7 +115,7 @@ def draw_accuracy(sources: Sources) -> AccuracyDraws:
     unseen = np.minimum(rng.uniform(0, 2, N_DRAWS) * sources.unseen, 1.0)
     values = np.clip(half + shift + gain, 0, 1) * (1 - unseen)
     if sources.n_unlabelled:
-        # Given its confidence, each sample is right or wrong by chance: the confidences themselves are no chance.
+        # Given its confidence, each sample is right or wrong by chance; the confidences themselves are fixed.
         within = _share_of_chance(curve.probability(sources.confidence))
         chance = np.sqrt(within * values * (1 - values) / sources.n_unlabelled)
         values = np.clip(values + chance * rng.standard_normal(N_DRAWS), 0, 1)

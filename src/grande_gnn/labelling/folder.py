@@ -6,7 +6,7 @@ problems.csv       files that could not be used
 report.html        everything on one page
 model/             the fitted classifier, for new images and corrections
 adapted.safetensors  the weights of the network, if it was adapted to the images
-texts.csv          the texts, where texts were labelled
+texts.csv          the texts, if texts were labelled
 classes.json       the number of each class, once something was exported
 label-studio.json  and other exports, on request
 """
@@ -51,7 +51,7 @@ Names = str | Sequence[str] | None
 """One name, several, or none."""
 
 Writer = Callable[[Labelling, Path, Path], object]
-"""Writes an entry: from the labelling to a path, with the folder in which the entry will lie in the end."""
+"""Writes an entry: takes the labelling, the path to write to, and the folder in which the entry will end up."""
 
 
 def _write_predictions(labelling: Labelling, path: Path, folder: Path) -> None:
@@ -77,7 +77,7 @@ def _write_problems(labelling: Labelling, path: Path, folder: Path) -> None:
 
 
 def _write_report(labelling: Labelling, path: Path, folder: Path) -> None:
-    # By name, when it is written: the report knows labellings, and so they cannot know the report.
+    # Imported by name and only here: the report imports labellings, so labellings cannot import the report.
     write_report = import_module("grande_gnn.report").write_report
     seed = labelling.settings.get("seed", 0)
     write_report(labelling, path, image_root=_links_from(folder, labelling.root), random_state=seed)
@@ -103,8 +103,8 @@ ENTRIES: dict[str, Writer] = {
     REPORT: _write_report,
     "texts.csv": _write_texts,
 }
-"""Every result consists of these, the first marking it as complete. Together with the exports that are written now, or were
-by the run before, they are all that is ever replaced or deleted in the folder."""
+"""The entries of a result; the first marks it as complete. These, the adapted weights, and the exports of this run and of
+the one before are all that is ever replaced or deleted in the folder."""
 
 
 def _all_entries() -> list[str]:
@@ -142,7 +142,7 @@ def check_destination(
     )
     if not is_free:
         check_output(whole, overwrite)
-    # A run that was killed while it moved its result in leaves an unfinished folder and less than a result.
+    # A run that was killed while it moved its result into place leaves an unfinished folder and an incomplete result.
     is_ours = any(map(is_unfinished, entries)) or all((whole / name).is_file() for name in list(ENTRIES)[:2])
     if whole.exists() and not is_free and not is_ours:
         raise OutputExistsError(
@@ -244,7 +244,7 @@ def _read_texts(folder: Path, files: list[str]) -> list[str] | None:
     rows = read_csv(path, ["file", "text"])
     if [row["file"] for row in rows] != files:
         raise FileFormatError(
-            f"{path} must have the rows of predictions.csv: label again; got {len(rows)} others"
+            f"{path} must have the rows of predictions.csv: label again; got {len(rows)} rows that differ"
         )
     return [row["text"] for row in rows]
 
@@ -264,7 +264,7 @@ def _read_estimate(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _thumbnails(paths: list[Path]) -> Callable[[Sequence[int]], Iterable[Any]]:
-    """Pictures from the image files, as long as these are there."""
+    """Pictures from the image files, as long as these exist."""
     return lambda rows: (_thumbnail(paths[row]) for row in rows)
 
 
@@ -287,7 +287,7 @@ def _images_from(folder: Path, root: Path | None) -> str | None:
 
 
 def _links_from(folder: Path, root: Path | None) -> str:
-    """The path from the report to the images, or ``""`` (a page without links) where there is none."""
+    """The path from the report to the images, or ``""`` (a page without links) if there is none."""
     if root is None:
         return ""
     try:

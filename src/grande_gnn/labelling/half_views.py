@@ -37,7 +37,7 @@ class Unlabelled:
     agrees: Mask
     """Whether the prediction is that of the training on all labels."""
     instead: Float | None = None
-    """Other confidences that may be as good; None where held-out labels check the halves'."""
+    """Other confidences that may be as good; None if held-out labels check the confidences of the halves."""
 
     @property
     def disagreement(self) -> float:
@@ -61,7 +61,7 @@ class HalfViews:
 
     @property
     def confidence(self) -> Float:
-        """Of each held-out prediction."""
+        """The confidence of each held-out prediction."""
         return self.probabilities.max(axis=1)
 
     @property

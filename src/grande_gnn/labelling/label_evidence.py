@@ -1,8 +1,8 @@
-"""How much each label tells about the images that have none.
+"""How much each label says about the images that have none.
 
 A held-out label is one observation of "right or wrong", but it counts less than one
 
-- where labels were given side by side in file order to images that resemble each other: of m labels in a row with
+- where labels were given next to each other in file order to images that resemble each other: of m labels in a row with
   correlation r between neighbors, each after the first counts (1 − r)/(1 + r), as in a first-order autoregressive
   series; r is measured in the features, so a series of unrelated images counts in full;
 - where an image is a copy of another labelled one: all copies together count once;
@@ -25,14 +25,14 @@ Float = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 MOST = 3.0
-"""Importance weights lie between 1/3 and 3: a class counted wrongly must not decide the estimate."""
+"""Importance weights lie between 1/3 and 3, so that a miscounted class cannot decide the estimate."""
 
 PSEUDO_COUNT = 2.0
-"""Labels and unlabelled images, all predicted rightly, that every class is taken to have more, so that rare classes do not
+"""This many labels and unlabelled images, all predicted correctly, are added to every class, so that rare classes do not
 get extreme weights."""
 
 N_STEPS = 100
-"""Steps to the most likely class weights: after a tenth of them they hardly change."""
+"""Steps to the most likely class weights, which hardly change after a tenth of them."""
 
 N_PAIRS = 2000
 """Pairs of each kind from which the correlation along the file order is measured."""
@@ -93,22 +93,22 @@ def copy_weights(codes: Codes, copies: Codes) -> Float:
 def class_weights(labels: Codes, counts: Float, held_out: Float, expected: Float) -> Float:
     """For each class, its share of the unlabelled samples over its share of the labels, between 1/3 and 3.
 
-    If the classes had other shares, the mean prediction for labels that a training did not know would be another one: that
-    of class j counts w_j times. The weights are those under which it is most likely the mean prediction for the unlabelled
-    samples, found by expectation maximization (Saerens et al., 2002). They are 1 where both means are the same, however
-    biased the predictions are, and nearer to 1 the more of the difference may be chance: weights that follow chance would
-    be low where predictions happen to be right.
+    If each label of class j counts w_j times, the mean held-out prediction changes. The weights are those under which the
+    mean prediction for the unlabelled samples is most likely, found by expectation maximization (Saerens et al., 2002).
+    They are 1 if both means are the same, however biased the predictions are. The more of the difference may be chance, the
+    nearer they are to 1: weights that follow chance would be low where predictions happen to be right.
 
     Parameters
     ----------
     labels : the classes of the labels.
     counts : how many labels each counts for.
     held_out : the class probabilities of each labelled sample, by a training that did not know its label.
-    expected : what the sum of ``counts · held_out`` would be if the unlabelled samples stood in the labels' place.
+    expected : what the sum of ``counts · held_out`` would be with the unlabelled samples instead of the labelled ones.
 
     Examples
     --------
-    Half of class 1 is taken for class 0, on both kinds of samples; then the unlabelled ones have more of class 1.
+    Half of class 1 is mistaken for class 0. First, both kinds of samples have the same shares of classes; then the
+    unlabelled ones have more of class 1.
 
     >>> labels, held_out = np.repeat([0, 1], 500), np.repeat([[1.0, 0.0], [0.5, 0.5]], 500, axis=0)
     >>> class_weights(labels, np.ones(1000), held_out, np.array([750.0, 250.0])).round(2).tolist()
@@ -139,7 +139,7 @@ def _beyond_chance(counts: Float, held_out: Float, expected: Float) -> float:
 def with_effective_size(counts: Float, importance: Float) -> Float:
     """Weights in proportion to ``counts · importance`` whose sum is the effective number of labels.
 
-    ``counts`` are numbers of observations, and their sum stays; unequal ``importance`` loses some (Kish, 1965).
+    ``counts`` are numbers of observations. Equal ``importance`` keeps their sum; unequal importance lowers it (Kish, 1965).
     """
     product = counts * importance
     total = product.sum()

@@ -47,12 +47,12 @@ class LabelOptions:
     """The network that turns images into features, or several joined with ``+``; None: the best that is installed. For
     texts: ``tfidf`` (None), or a model of sentence-transformers."""
     text: Sequence[str] = ()
-    """The columns that hold the text, if texts are labelled; none: a column called text, or similar."""
+    """The columns that hold the text, if texts are labelled; empty: a column called text, or similar."""
     weights: Place | None = None
     """File with the extractor's weights; None: those of its package."""
     adapt: str | AdaptOptions = "off"
     """Whether the network is adapted to the images: ``"off"``, ``"full"`` (the whole network), ``"last"`` (its last blocks),
-    ``"auto"`` (the second, or the first for a timm model on a GPU), or options of your own."""
+    ``"auto"`` (``"last"``, or ``"full"`` for a timm model on a GPU), or options of your own."""
     model: Any = "appnp"
     """The GNN, as for :class:`~grande_gnn.GrandeClassifier`: a registered name or a module of your own."""
     degree: Any = "grande"
@@ -72,7 +72,7 @@ class LabelOptions:
     """A graph over the images in the order of their paths, instead of one built from their features: ``.npz`` or edges in a
     table (:mod:`grande_gnn.graph.graph_files`)."""
     ignore_weights: bool = False
-    """Use the edges of a graph file alone, if they have weights."""
+    """Ignore the weights that the edges of a graph file have."""
     lists_file: Place | None = None
     """Ranked lists (``.npz``) of the images in the order of their paths, instead of a search for neighbors."""
     coverage: float | None = None
@@ -86,7 +86,7 @@ class LabelOptions:
     store: Place | None = None
     """Folder of the feature store; None: ``GRANDE_CACHE`` or the user's cache folder."""
     device: str = "auto"
-    """``"auto"``, ``"cpu"`` or ``"cuda"``; auto uses a GPU where there is one."""
+    """``"auto"``, ``"cpu"`` or ``"cuda"``; auto uses a GPU if there is one."""
     runner: str = "local"
     """``"local"`` (this machine) or ``"ray"``: features, neighbors and training on a Ray cluster."""
     address: str | None = None
@@ -120,7 +120,7 @@ class LabelOptions:
             )
         if self.ignore_weights and self.graph_file is None:
             raise InvalidInputError(
-                "only a graph file can have weights to ignore: name it with graph_file; got ignore_weights and none"
+                "only a graph file can have weights to ignore: name it with graph_file; got ignore_weights and no file"
             )
         if self.graph_file is not None and self.graph != AUTO:
             raise InvalidInputError(
@@ -182,7 +182,7 @@ class LabelOptions:
 
 
 DEFAULT = LabelOptions()
-"""Everything that can be chosen is chosen."""
+"""Everything that can be chosen automatically is."""
 
 
 def _check_size(path: Place, what: str, plural: str, got: int, n_images: int) -> None:

@@ -1,21 +1,21 @@
 """Sets of labels that hold the true one with a promised probability: conformal prediction.
 
 A sample's score for a class is 1 − the probability that a training gives it. Held-out labels show which scores true
-classes have, and a class is in the set of a sample unless fewer than a share α of the held-out scores are as bad:
+classes have. A class is in the set of a sample if more than a share α of the held-out scores are at least as bad:
 
     p(x, k) = (1 + #{held-out i : s_i ≥ s(x, k)}) / (1 + number of held-out labels)  >  α
 
 - *split* (Vovk et al., 2005): one training on half of the labels, the other half is held out. If the labels are a random
   sample, a set holds the true class with probability at least 1 − α. All images are in the graph of every training, and
-  the held-out labels are treated as the unlabelled images are, so nothing is lost by that.
-- *cross* (Vovk, 2015): both halves are held out in turn and counted together. It is used where one half alone has too few
+  the held-out labels are treated like the unlabelled images, so this does not weaken the guarantee.
+- *cross* (Vovk, 2015): both halves are held out in turn and counted together. It is used if one half alone has too few
   labels; at least 1 − 2α is guaranteed, and usually about 1 − α is reached.
-- *calibrated*: where no label can be held out, the most probable classes until their calibrated probabilities reach
+- *calibrated*: if no label can be held out, the most probable classes until their calibrated probabilities reach
   1 − α. Nothing is guaranteed.
 
 A set may lack the predicted label, or be empty: then no label is typical enough of what the held-out labels showed, and
 the image should be looked at. Always adding the predicted label would make sets hold the truth more often than requested, by
-five points where 95 % of the predictions are right.
+five points if 95 % of the predictions are right.
 """
 
 from __future__ import annotations

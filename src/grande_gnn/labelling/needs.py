@@ -1,9 +1,10 @@
-"""The memory that a labelling takes, compared with what there is before the work starts.
+"""The memory that a labelling takes, compared with the free memory before the work starts.
 
-need = 4 n d · 6 (features as read, as one matrix and normalized, and three forms of them in the search for neighbors)
-+ 8 n c · 5 (probabilities by all labels, by two halves of them, calibrated, and as they are answered; after the search)
-+ one block of distances + the ranked lists + the page with its thumbnails + what any run takes. A training on the CPU takes
-the place of the search if it takes more.
+need = 4 n d · 3 (features as read, as one matrix, and normalized)
++ the largest of these, which are never in memory together: 4 n d · 3 (three forms of the features in the search for
+neighbors), 8 n c · 5 (probabilities by all labels, by two halves of them, calibrated, and as they are answered), and one
+training on the CPU
++ one block of distances + the ranked lists + the page with its thumbnails + a fixed amount.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _MIB = 2**20
 _COPIES = 6
 _PROBABILITIES = 5
 _IN_SEARCH = 3
-"""Forms of the features that are gone when there are probabilities."""
+"""Forms of the features that only the search for neighbors needs: they are freed before there are probabilities."""
 _BLOCK = 256 * _MIB
 """Distances that are computed at a time; see :func:`grande_gnn.graph.exact_search.exact_lists`."""
 _LIST_BYTES = 200 * 8
-"""Neighbors of one image that are kept, while they are sorted."""
+"""The kept neighbors of one image, while they are sorted."""
 _PAGE_BYTES, _MOST_SHOWN = 10_000, 20_000
 """For each image that the report shows: its thumbnail, base64 and text, while the page is put together."""
 _FIXED = 64 * _MIB
@@ -41,7 +42,7 @@ _OF_WHAT_IS_LEFT = 0.8
 
 
 def training_memory(n_images: int, n_features: int, n_classes: int, clf: GrandeClassifier) -> int:
-    """Bytes that must be free for one training of this classifier on the CPU; 0 on a GPU, or if nobody can tell."""
+    """Bytes that must be free for one training of this classifier on the CPU; 0 on a GPU, or if it cannot be predicted."""
     settings = clf.settings()
     if not n_classes or not settings.kind.is_diffusion or resolve_device(settings.device).type != "cpu":
         return 0
@@ -53,7 +54,7 @@ def training_memory(n_images: int, n_features: int, n_classes: int, clf: GrandeC
 
 
 def label_memory(n_images: int, n_features: int, n_classes: int = 0, training: int = 0) -> int:
-    """Bytes that labelling takes beyond what the process has when it starts; ``training``: of these, for one training."""
+    """Bytes that labelling takes beyond what the process has when it starts; one training takes ``training`` of them."""
     probabilities = 8 * n_images * n_classes * _PROBABILITIES
     features = 4 * n_images * n_features * (_COPIES - _IN_SEARCH)
     features += max(4 * n_images * n_features * _IN_SEARCH, probabilities, training)
@@ -71,12 +72,12 @@ def check_label_memory(
         what = f"{n_features} features each" + (f" in {n_classes} classes" if n_classes else "")
         raise NotEnoughMemoryError(
             f"labelling {n_images} {things} with {what} takes about {need / 2**30:.2g} GiB of memory: raise the limit, or "
-            f"use fewer {things} or features; got {left / 2**30:.2g} GiB that are free"
+            f"use fewer {things} or features; got {left / 2**30:.2g} GiB of free memory"
         )
 
 
 def n_classes(labels: Any) -> int:
-    """The number of different labels; 0 where they are invalid, which the classifier reports itself."""
+    """The number of different labels; 0 if they are invalid, which the classifier reports itself."""
     try:
         return len(encode_labels(labels)[1])
     except InvalidInputError:

@@ -1,5 +1,5 @@
-"""Unfamiliar images, which seem to be of a class that nobody labelled: models doubt them and their neighbors, and no
-label is near.
+"""Unfamiliar images, which seem to be of a class that nobody labelled: models doubt them and their neighbors, or hardly
+a label is near.
 
     doubt       mean over x and its ten nearest neighbors of ½ (1 − confidence of the training on all labels) + ½ P(trainings
                 on two halves of the labels disagree); labelled images count 0
@@ -58,7 +58,7 @@ def unfamiliar_scores(full: Float, halves: Halves, lists: NDArray[np.int32]) -> 
 
 
 def _doubt(full: Float, halves: Halves) -> Float:
-    """Of each sample by itself; halves are asked only about classes that both know."""
+    """The doubt about each sample by itself; halves are used only for classes that both know."""
     one, other = halves.probabilities
     predicted, doubt = full.argmax(axis=1), 1 - full.max(axis=1)
     both_know = np.logical_and(*(np.isin(predicted, halves.codes[known]) for known in halves.known))

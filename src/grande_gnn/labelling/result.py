@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # a labelling can be read and shown without torch
 __all__ = ["COLUMNS", "Labelling", "Suspicion", "Thumbnails", "read_predictions", "write_predictions"]
 
 COLUMNS = ("file", "label", "confidence", "runner_up", "margin", "given_label", "flags")
-"""The columns that every ``predictions.csv`` has; ``copy_of`` and others follow where they are known."""
+"""The columns that every ``predictions.csv`` has; ``copy_of`` and others follow if they are known."""
 
 PROVENANCE_COLUMNS = ("provenance", "when")
 """Further columns of a reviewed labelling: where each label comes from, and when it was decided."""
@@ -82,7 +82,7 @@ class Labelling:
     accuracy: AccuracyEstimate | None = None
     """Expected share of right labels among the images without a given label; None if it could not be estimated."""
     class_accuracy: dict[str, AccuracyEstimate] = field(default_factory=dict)
-    """For each class: of the held-out images that received it, the share that is right."""
+    """For each class: of the images that receive it, the expected share that is right."""
     bins: list[ReliabilityBin] = field(default_factory=list)
     """The reliability diagram, measured on held-out labels; empty if there were none."""
     calibration: Calibration = field(default_factory=Calibration)
@@ -92,16 +92,16 @@ class Labelling:
     doubts: list[str] = field(default_factory=list)
     """Why the interval of the accuracy is wide and what to do about it, the main reason first; one sentence each."""
     unfamiliar: NDArray[np.float64] | None = None
-    """How likely each image is of a class that nobody labelled: a score in [0, 1]
-    (:mod:`grande_gnn.labelling.open_set`), where 1 is the most unlike all labelled classes; None if unknown."""
+    """How unlike all labelled classes each image is: a score in [0, 1] (:mod:`grande_gnn.labelling.open_set`), where 1 is
+    the most unlike; None if unknown."""
     is_unfamiliar: NDArray[np.bool_] | None = None
     """True for images that are flagged because of this score; None if unknown."""
     label_sets: list[list[str]] | None = None
-    """The labels that may be right for each image, its own first; None if no coverage was asked for."""
+    """The labels that may be right for each image, its own first if it is one of them; None if no coverage was requested."""
     sets_made: LabelSets | None = None
     """How the sets were made and what they promise."""
     copy_of: list[str] | None = None
-    """The first image that is a copy of this one (the same picture saved twice), else ``""``; None if unknown."""
+    """The first image with the same picture, if this one is a copy of it, else ``""``; None if unknown."""
     root: Path | None = None
     """The folder of the images; None if features were labelled and the images are unknown."""
     problems: list[Problem] = field(default_factory=list)
@@ -143,7 +143,7 @@ class Labelling:
 
     @property
     def things(self) -> str:
-        """What the samples are called: texts, images, or samples where only features are known."""
+        """What the samples are called: texts, images, or samples if only features are known."""
         if self.texts is not None:
             return "texts"
         has_images = self.root is not None or self.thumbnails is not None or self.settings.get("extractor")

@@ -143,7 +143,7 @@ def reuse(
     ----------
     earlier : the folder that an earlier run wrote.
     images, out, progress : as for :func:`label_images`; labels of these images are not used.
-    options : of these, extractor and settings of the model are those of the earlier run.
+    options : see :class:`LabelOptions`; the extractor and the settings of the model are those of the earlier run.
     """
     tell = progress or silent
     found = _find(images, options, tell)
@@ -157,7 +157,7 @@ def reuse(
         )
     if (Path(earlier) / "texts.csv").is_file():
         raise InvalidInputError(
-            f"images are labelled with the model of images: name the result of a run on images; got {earlier}, one on texts"
+            f"new images need the model of a run on images: name the folder of such a run; got {earlier}, a run on texts"
         )
     if pending := n_pending(Journal(earlier).decisions, settings):
         tell(Step("find", message=f"{pending} decisions of a review are not in that model yet: open `grande review "
@@ -181,7 +181,7 @@ def extract_images(
 ) -> Extraction:
     """The features of the images of a folder, with the extractor, store and workers of ``options``.
 
-    ``parts``: the networks themselves, side by side if there are several, instead of the extractor that is named.
+    ``parts`` are the networks to use, side by side if there are several, instead of the extractor that is named.
     """
     tell = progress or silent
     found = _find(images, options, tell)
@@ -236,7 +236,7 @@ def _find(images: Place | ImageSet, options: LabelOptions, tell: Progress) -> Im
 
 
 def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None:
-    """Refuse, before any work, places that cannot be written and a model that cannot be saved."""
+    """Refuse, before any work, places that cannot be written to and a model that cannot be saved."""
     if out is not None:
         check_destination(Path(out), sources, options.named_places, overwrite=options.overwrite)
         if as_degree(options.degree).name not in DEGREES:
@@ -275,7 +275,7 @@ def _labelled(
 
 
 def _adapted(result: Labelling, extraction: Extraction, options: LabelOptions, tell: Progress) -> Labelling:
-    """The labelling by the adapted network, or by the network as it comes if that is better."""
+    """The labelling by the adapted network, or by the original one if that is better."""
     from grande_gnn.labelling.adapting import adapt_labelling
 
     def report(done: int, total: int, message: str, detail: str = "") -> None:

@@ -53,13 +53,13 @@ def label_file(
     root = _folder_of_images(path, content.files.tolist())
     if options.export and root is None:
         raise InvalidInputError(
-            f"an export needs image files, and the samples of {path.name} are not files in its folder: leave --export out, "
-            f"the labels are in predictions.csv; got {options.export!r}"
+            f"an export needs image files, and the samples of {path.name} are not files in its folder: leave --export out "
+            f"and use predictions.csv; got {options.export!r}"
         )
     if is_unlabelled(as_label_array(labels)).all():
         raise InvalidInputError(
             f"none of the {len(content.files)} samples is labelled: `grande label {path} --template labels.csv` writes "
-            f"a file to fill in, which --labels takes; got no label in {path.name}"
+            f"a file to fill in and pass with --labels; got no label in {path.name}"
         )
     result = label_features(
         content.features, labels, files=content.files.tolist(), options=replace(options, export=()),

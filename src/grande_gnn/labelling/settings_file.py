@@ -64,7 +64,7 @@ SETTINGS = {
     "seed": integer(0, 2**63),
     "members": list_of(record({"graph": optional(text()), "weight": _SHARE}, more=True), high=1000),
 }
-"""The fields of ``settings.json`` that a program uses."""
+"""The fields of ``settings.json`` that the code uses."""
 
 _check = record(
     SETTINGS, optional=[name for name in SETTINGS if name not in ("temperature", "offset")], more=True

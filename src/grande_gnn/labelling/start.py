@@ -28,7 +28,7 @@ def start_labelling(
     options: LabelOptions = DEFAULT,
     progress: Progress | None = None,
 ) -> Labelling:
-    """A labelling of the images in which none has a predicted label; labels that are there are kept as given.
+    """A labelling in which no image has a predicted label; labels that exist already are kept as given.
 
     Parameters are those of :func:`~grande_gnn.labelling.run.label_images`; of ``options``, those about images matter.
     """
@@ -65,7 +65,7 @@ def with_features(
 ) -> Labelling:
     """A labelling without a model, with the features of its images: from the store, or extracted again.
 
-    Images that are new in the folder join it; images that are gone leave it.
+    Images that are new in the folder are added; images that are gone are dropped.
     """
     if labelling.texts is not None:
         return with_text_features(labelling, options, progress)

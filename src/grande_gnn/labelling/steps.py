@@ -16,7 +16,7 @@ class Step:
     """One report of progress: how far a stage is, or a sentence for the user.
 
     Stages are ``"find"``, ``"extract"``, ``"neighbors"``, ``"graph"``, ``"train"``, ``"check"`` (trainings on halves of the
-    labels), ``"adapt"``, ``"write"`` and ``"copy"``. ``total`` is 0 where a stage is not counted.
+    labels), ``"adapt"``, ``"write"`` and ``"copy"``. ``total`` is 0 if a stage is not counted.
 
     >>> print(Step("extract", 32, 128)); print(Step("find", message="Labels are read from labels.csv."))
     extract: 32 of 128
@@ -28,7 +28,7 @@ class Step:
     total: int = 0
     message: str = ""
     detail: str = ""
-    """What a progress bar may show behind the count."""
+    """What a progress bar may show after the count."""
 
     def __str__(self) -> str:
         return self.message or (f"{self.stage}: {self.done} of {self.total}" if self.total else self.stage)

@@ -39,10 +39,10 @@ from grande_gnn.labelling.strategies import STRATEGIES, Situation
 __all__ = ["DEFAULT_STRATEGY", "labelling_order", "suggest", "suggest_labels", "write_template"]
 
 DEFAULT_STRATEGY = "useful"
-"""What did best on the data measured for this package (docs/suggest.md)."""
+"""The best overall on the data measured for this package (docs/suggest.md)."""
 
 NORMALIZATION = "center-l2"
-"""What is done to features that come without neighbors: as in the favorite settings."""
+"""How features that come without neighbors are normalized: as in the measurements of docs/suggest.md."""
 
 
 def suggest(

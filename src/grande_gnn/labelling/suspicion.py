@@ -1,9 +1,9 @@
 """Given labels that look wrong: a training that did not know them is sure of another class.
 
 How likely it is that a label is wrong, and not the prediction that contradicts it, follows from the posterior of
-:mod:`grande_gnn.labelling.correctness`: it grows with the confidence of the prediction, with the share of wrong labels among
-all, and where the label's class is not even the runner-up. In clean data hardly any label is suspicious, however many
-predictions are wrong.
+:mod:`grande_gnn.labelling.correctness`. It grows with the confidence of the prediction and with the share of wrong labels
+among all, and is larger if the label's class is not even the runner-up. In clean data hardly any label is suspicious,
+however many predictions are wrong.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["own_shares", "suspicious_labels"]
 Float = NDArray[np.float64]
 
 EXPONENTS = (1.0, 1.5, 2.0)
-"""How sharply the share of a class may fall with its probability. Which of them holds differs between data: where a
-prediction is wrong, the right class is the runner-up more often than the probabilities say, because few labels leave all
-classes some probability, but on hard data hardly so."""
+"""How sharply the share of a class may fall with its probability. Which of them fits depends on the data: if a prediction
+is wrong, the right class is the runner-up more often than the probabilities say, because with few labels every class keeps
+some probability. On hard data this is hardly so."""
 
 WRONG_ABOVE = 0.3
 """A label is suspicious if it is wrong with more than this probability: the posterior is cautious, and most labels above
@@ -28,7 +28,7 @@ it are wrong (docs/confidence.md)."""
 
 
 def own_shares(probabilities: Float, labels: NDArray[np.int64]) -> Float:
-    """How much of what the winner leaves belongs to the label's class; 1 where the label is the winner.
+    """How much of the probability that the winner leaves belongs to the label's class; 1 if the label is the winner.
 
     One column for each of the exponents: the other classes share in proportion to that power of their probabilities.
     """

@@ -53,12 +53,12 @@ PENDING = (
     "{} decisions of a review are not in that model yet: open `grande review {}` and end it with Ctrl-C to train the model "
     "with them."
 )
-"""What is told about a model that is older than the latest decisions."""
+"""The message about a model that is older than the latest decisions."""
 
 _PORTION = 1024
-"""Texts whose features are stored together: what a killed run loses at most."""
+"""Texts whose features are stored together; a killed run loses the features of at most this many."""
 _TOLERANCE = 1e-2
-"""How far the features of texts may be from those of the earlier run, whose rows have length 1."""
+"""How far the features of the earlier texts may be from those that the model has, whose rows have length 1."""
 
 
 def label_texts(
@@ -81,7 +81,7 @@ def label_texts(
     if not any(texts.labels):
         raise InvalidInputError(
             f"none of the {len(texts)} texts is labelled: `grande label {texts.source} --template labels.csv` writes a file "
-            f"to fill in, which --labels takes; got no label in {texts.source.name}"
+            f"to fill in and pass with --labels; got no label in {texts.source.name}"
         )
     extractor = load_text_extractor(options.extractor)
     features = text_features(texts.texts, extractor, options, progress)
@@ -97,7 +97,7 @@ def start_texts(
     options: LabelOptions = DEFAULT,
     progress: Progress | None = None,
 ) -> Labelling:
-    """A labelling in which no text has a predicted label, where a review begins; labels that are there are kept as given."""
+    """A labelling in which no text has a predicted label, to begin a review; labels that exist already are kept as given."""
     texts = _read(source, options, progress)
     _check(texts, out, options)
     extractor = load_text_extractor(options.extractor)
@@ -126,7 +126,7 @@ def reuse_for_texts(
     clf = known.classifier
     if known.texts is None or clf is None:
         raise InvalidInputError(
-            f"texts are labelled with the model of texts: name the result of an earlier run on texts; got {earlier}"
+            f"new texts need the model of a run on texts: name the folder of such a run; got {earlier}"
         )
     if pending := n_pending(Journal(folder).decisions, known.settings):
         (progress or silent)(Step("find", message=PENDING.format(pending, earlier)))
@@ -225,16 +225,16 @@ def _check(texts: TextSet, out: Place | None, options: LabelOptions, *sources: P
     check_text_exports(export_names(options.export))
     if options.copy_to is not None:
         raise InvalidInputError(
-            f"texts are not copied into class folders: leave --copy-to out, the labels are in predictions.csv; "
+            f"texts are not copied into class folders: leave --copy-to out and use predictions.csv; "
             f"got {options.copy_to}"
         )
     if options.adapt != "off":
         raise InvalidInputError(
-            f"only networks of images are adapted: leave --adapt out for texts; got adapt={options.adapt!r}"
+            f"only image networks can be adapted: leave --adapt out for texts; got adapt={options.adapt!r}"
         )
     if options.weights is not None:
         raise InvalidInputError(
-            f"an extractor of texts is named with its weights: pass the folder of the model as --extractor; "
+            f"a text extractor has its own weights: to use others, pass the folder of the model as --extractor; "
             f"got --weights {options.weights}"
         )
     if out is not None:

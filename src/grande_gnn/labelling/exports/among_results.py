@@ -1,4 +1,4 @@
-"""Exports among the results of a labelling: which there were, and writing them with the numbers that classes had before."""
+"""Exports in the folder of a labelling: which ones it has, and how new ones keep the numbers that classes had before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def export_entries(names: Sequence[str]) -> list[str]:
 
 
 def earlier_exports(folder: Path) -> list[str]:
-    """The formats of the result in this folder; version 0.1 knew Label Studio only and did not write down its use."""
+    """The formats that the result in this folder records; version 0.1 had only Label Studio and did not record it."""
     try:
         found = read_settings(folder).get("exports", ["label-studio"])
     except FileFormatError:
@@ -35,15 +35,15 @@ def earlier_exports(folder: Path) -> list[str]:
 
 
 def exports_in(folder: Path) -> list[str]:
-    """The formats that lie in this folder."""
+    """Those of them that still exist in this folder."""
     return [name for name in earlier_exports(folder) if (folder / EXPORTS[name].entry).exists()]
 
 
 def write_exports(part: Path, labelling: Labelling, folder: Path, names: Sequence[str]) -> None:
-    """Write the exports into ``part``, which will become ``folder``; the numbers of classes go on from those there."""
+    """Write the exports into ``part``, which will become ``folder``; classes keep the numbers that they have there."""
     earlier = folder / CLASSES_FILE
     if not names:
-        if earlier.exists():  # the next export goes on from these
+        if earlier.exists():  # for the next export
             shutil.copy2(earlier, part / CLASSES_FILE)
         return
     ids = updated_ids(read_class_ids(earlier), labelling.labels, _renamed(folder))

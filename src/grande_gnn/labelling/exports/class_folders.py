@@ -19,11 +19,11 @@ __all__ = [
 ]  # fmt: skip
 
 _LONGEST = 255
-"""Bytes of a name in most file systems."""
+"""Bytes of the longest name in most file systems."""
 
 
 def check_copies(folder: str | Path) -> Path:
-    """Refuse a folder for the copies that has files already; what a killed run left there is removed."""
+    """Refuse a folder for the copies that is not empty; what a killed run left there is removed first."""
     from grande_gnn.internal.swap import recover
 
     target = Path(folder)
@@ -36,7 +36,7 @@ def check_copies(folder: str | Path) -> Path:
 
 
 def copy_to_class_folders(folder: str | Path, result: Labelling, root: Path) -> int:
-    """Copy every image into ``folder/<label>/``; nothing is moved, and an existing folder is refused.
+    """Copy every image into ``folder/<label>/``; nothing is moved, and a folder that is not empty is refused.
 
     ``a/b.jpg`` becomes ``a_b.jpg``; a name that is taken, whatever its case, gets a number, and one that is too long for a
     file system is cut. The folder appears when all copies are complete.
@@ -73,7 +73,7 @@ def folder_name(label: str) -> str:
 
 
 def folder_names(labels: Iterable[str]) -> dict[str, str]:
-    """A folder for each label: labels that differ only in case or in characters that no folder may have get a number.
+    """A folder for each label: labels that differ only in case, or in characters that a folder cannot have, get a number.
 
     >>> folder_names(["a/b", "a_b"])
     {'a/b': 'a_b', 'a_b': 'a_b_2'}

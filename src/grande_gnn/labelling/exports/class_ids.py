@@ -27,8 +27,8 @@ def updated_ids(
     Parameters
     ----------
     ids : the numbers so far.
-    labels : the labels in use; ``""`` is none.
-    renamed : the present name of classes that were renamed. One that was merged into a class with a number keeps
+    labels : the labels in use; ``""`` is no label.
+    renamed : the present name of classes that were renamed. A class that was merged into one with a number keeps
         its old name and number, unused.
 
     >>> updated_ids({"cat": 0, "dgo": 1}, ["dog", "cat", "ant"], {"dgo": "dog"})
@@ -69,7 +69,7 @@ def read_class_ids(path: Path) -> dict[str, int]:
         list_of,
         record,
         text,
-    )  # imports numpy; a command's help does not
+    )  # imports numpy, which a command's help should not load
 
     entry = record({"id": integer(0, 10_000_000), "name": text(surrogates=True)}, more=True)
     try:

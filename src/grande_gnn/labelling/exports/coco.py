@@ -1,7 +1,7 @@
 """COCO's JSON for classification: images, categories, and one annotation per labelled image, without boxes.
 
 ``score`` is the confidence; ``given`` says whether a person gave the label. Files are named relative to the folder of the
-images. Their sizes are there where the image can be read.
+images. Sizes are included for images that can be read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _write(place: Path, labelling: Labelling, ids: ClassIds) -> None:
 
 
 def _size(root: Path | None, file: str) -> dict[str, int]:
-    """Width and height, from the head of the file; nothing if there is no such image."""
+    """Width and height, from the header of the file; nothing if there is no such image."""
     from PIL import Image
 
     if root is None:

@@ -1,7 +1,7 @@
 """Copies of the images under names that no other tool can misread.
 
 File names may hold anything: line breaks, bytes that are not Unicode, words such as ``test`` that a loader takes for the
-name of a split. So copies are called by the number of their row, and the original path is written next to the label.
+name of a split. So copies are named by the number of their row, and the original path is written next to the label.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["copy_numbered"]
 
 
 def copy_numbered(folder: Path, labelling: Labelling, what: str) -> list[str]:
-    """Copy every image into ``folder``; the names of the copies, in the order of the rows."""
+    """Copy every image into ``folder`` and return the names of the copies, in the order of the rows."""
     root = images_folder(labelling, what)
     folder.mkdir(parents=True, exist_ok=True)
     names = []

@@ -24,7 +24,7 @@ ClassIds = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Export:
-    """A format: its name, the file or folder it becomes among the results, one line about it, and its writer.
+    """A format: its name, the file or folder that it writes among the results, one line about it, and its writer.
 
     An image whose label is ``""`` belongs to no class.
     """
@@ -61,7 +61,7 @@ def check_text_exports(names: Sequence[str]) -> None:
         if not EXPORTS[name].for_texts:
             fitting = ", ".join(other for other, export in EXPORTS.items() if export.for_texts)
             raise InvalidInputError(
-                f"the format {name} is one for images: texts can be exported as {fitting}; got {name!r}"
+                f"the format {name} is for images only: texts can be exported as {fitting}; got {name!r}"
             )
 
 

@@ -3,7 +3,7 @@
     fiftyone.Dataset.from_dir(folder, dataset_type=fiftyone.types.FiftyOneImageClassificationDataset)
 
 ``labels.json`` maps the name of each copy, without its ending, to the number of its class, the confidence and the original
-file; ``null`` where an image has no label.
+file, or to ``null`` if the image has no label.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """One image from each cluster: the one at its center, or the most typical one (TypiClust).
 
-As many clusters as there will be labels, by k-means. The clusters without a labelled image come first, the largest of them
-on top, because a label there teaches most. An image is typical when its neighbors are near,
+k-means finds as many clusters as there will be labels. Clusters without a labelled image come first, the largest of them
+on top, because a label there teaches most. An image is typical if its neighbors are near,
 
     typicality(i) = 1 / mean distance from i to its 20 nearest neighbors
 
 (Hacohen, Dekel & Weinshall, Active Learning on a Budget: Opposite Strategies Suit High and Low Budgets, ICML 2022).
-Clusters depend on how many labels are wanted, so a beginning of the order is not the choice for a smaller budget.
+Clusters depend on how many labels are wanted, so the first images are not the choice for a smaller budget.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graph coverage: labels from which the graph carries them to most images.
+"""Graph coverage: label the images from which the graph carries labels to most others.
 
 A label spreads over the graph, so image i covers itself and its reciprocal neighbors: the images j that are in its ranked
 list and have it in theirs. The choice is greedy (:mod:`~grande_gnn.labelling.strategies.greedy`), and what is covered once
@@ -26,7 +26,7 @@ FADING = 0.1
 
 
 def _choose(situation: Situation, n: int) -> Rows:
-    length = min(N_NEIGHBORS, max(2, len(situation) // 3))  # a few images: else each one covers them all
+    length = min(N_NEIGHBORS, max(2, len(situation) // 3))  # else each of a few images would cover all
     covers = reciprocal_edges(situation.neighbors.lists(length), length).to_scipy(float)
     return greedy_cover(covers, np.ones(len(situation)), situation.known, fading=FADING, n=n)
 

@@ -1,9 +1,9 @@
-"""Greedy maximum coverage: again and again the image that covers most of what is not covered yet.
+"""Greedy maximum coverage: choose, again and again, the image that covers most of what is not covered yet.
 
     gain(i) = Σ over j covered by i of w(j),     w(j) ← fading · w(j) for all j that the chosen image covers
 
 The greedy choice covers at least 1 − 1/e of what the best choice of as many images covers (Nemhauser,
-Wolsey & Fisher, 1978). Any beginning of the order is the choice for a budget of that many images.
+Wolsey & Fisher, 1978). The first images of the order are the choice for a budget of that many images.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def greedy_cover(
     ----------
     covers : entry (i, j) is 1 if image i covers image j.
     weights : how much it is worth to cover each image.
-    known : labelled images: what they cover has faded already.
-    fading : what is left of an image's weight each time it is covered. When nothing is left of any, all start again.
+    known : which images are labelled; what they cover has faded already.
+    fading : what is left of an image's weight each time it is covered. When no weight is left, all start again.
     n : how many are wanted; None: all. The others follow by what they would still gain.
 
     Examples

@@ -20,7 +20,7 @@ PURITY = 0.95
 """Share of the balls that must be pure."""
 
 N_CLUSTERS = 20
-"""Clusters where the number of classes is unknown."""
+"""Clusters if the number of classes is unknown."""
 
 LONGEST = 400
 """Images of a ball that are looked at: the nearest ones."""
@@ -48,7 +48,7 @@ def _choose(situation: Situation, n: int) -> Rows:
     radius = pure_radius(distances, cluster[lists] != cluster[:, None])
     near = distances < radius
     near[:, 0] = True
-    # Small balls often tie, and files often lie in the order of their classes: so ties are broken by chance.
+    # Small balls often tie, and files are often ordered by class, so ties are broken by chance.
     shuffled = np.random.default_rng(situation.random_state).permutation(len(X))
     place = np.argsort(shuffled)
     rows, entries = np.nonzero(near)

@@ -1,4 +1,4 @@
-"""What a strategy is, which chooses the images to label next, and the registry of all strategies.
+"""What a strategy is (it chooses the images to label next), and the registry of all strategies.
 
 To add one, write a function ``(situation, n) -> rows`` and pass it to :func:`register_strategy`.
 """
@@ -45,7 +45,7 @@ class Strategy:
     """A way to choose images: its name, one line about it, and the choice.
 
     ``choose(situation, n)`` returns rows, the most useful first, among them at least ``n`` that have no label if there
-    are so many; rows that are labelled are dropped by whoever asks.
+    are so many; the caller drops rows that are labelled.
     """
 
     name: str

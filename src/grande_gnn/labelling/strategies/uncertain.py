@@ -2,7 +2,7 @@
 
 While labels are few, a model does not know what it does not know, and its uncertain images are outliers and mixtures; labels
 of typical images in uncovered regions help more. When every class has some labels, the images near the borders between
-classes help more. They are spread out: an image next to one that is chosen already would tell the same again.
+classes help more. They are spread out: an image next to one that is chosen already would add little.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grande_gnn.labelling.strategies.strategy import Rows, Situation, Strategy
 __all__ = ["ENOUGH_LABELS", "MARGIN", "USEFUL"]
 
 ENOUGH_LABELS = 4
-"""Labels per class from which on uncertain images are worth more than typical ones."""
+"""With this many labels per class, uncertain images are worth more than typical ones."""
 
 N_NEIGHBORS = 10
 """Length of the ranked lists that say which images are next to a chosen one."""

@@ -114,7 +114,7 @@ def test_decisions_that_the_model_does_not_know_are_told(table, tmp_path):
 def test_a_model_of_other_texts_or_of_features_is_refused(table, tmp_path):
     path, _, _ = table
     label_features(np.eye(4), ["a", "b", "", ""], out=tmp_path / "plain", options=FIXED)
-    with pytest.raises(InvalidInputError, match="name the result of an earlier run on texts"):
+    with pytest.raises(InvalidInputError, match="need the model of a run on texts"):
         reuse_for_texts(tmp_path / "plain", path, None, FIXED)
     stored = tmp_path / "out" / "texts.csv"
     lines = stored.read_text().splitlines()

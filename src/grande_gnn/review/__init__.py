@@ -1,4 +1,4 @@
-"""The local page on which labels are corrected: a server for one user, a journal of decisions, and a training at hand.
+"""The local page on which labels are corrected: a server for one user, a journal of decisions, and background trainings.
 
 >>> from grande_gnn.review import review_labels
 >>> review_labels("labelled/")                                                # doctest: +SKIP

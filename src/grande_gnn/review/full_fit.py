@@ -16,8 +16,8 @@ __all__ = ["full_fit"]
 def full_fit(labelling: Labelling, labels: Mapping[str, str]) -> Labelling:
     """Label all images again, trained on ``labels`` (file to label) and on nothing else.
 
-    Features, neighbors and settings stay as they are; a labelling without a model, such as one that was begun without any
-    label, gets its first one with automatic settings.
+    Features, neighbors and settings stay as they are. A labelling without a model, such as one that was begun without any
+    label, gets its first model, with automatic settings.
     """
     if labelling.classifier is not None:
         given = dict(zip(labelling.files, labelling.given, strict=True))

@@ -1,7 +1,7 @@
 """Who may talk to the page's server: only the browser that was opened with its link, on this machine.
 
 - The server listens on the loopback address, and every request must name it as its host: a foreign page whose name was
-  pointed at this machine (DNS rebinding) names another.
+  pointed at this machine (DNS rebinding) names another host.
 - The link carries a random token, which is exchanged for a cookie that scripts cannot read and other sites cannot send.
 - A request that changes something must come from this page (``Origin``) and be JSON, which no HTML form can send.
 - Bodies are small and must arrive in time. The content policy allows no script, style or picture from elsewhere.
@@ -27,16 +27,16 @@ from grande_gnn.errors import InvalidInputError
 __all__ = ["MAX_BODY", "POLICY", "Guard", "Keys", "read_json"]
 
 MAX_BODY = 2**20
-"""Bytes of the largest request: the numbers of 100,000 selected images fit in."""
+"""Bytes of the largest request, enough for the numbers of 100,000 selected images."""
 
 BODY_SECONDS = 10.0
-"""A request whose body has not arrived by then is given up."""
+"""A request whose body takes longer than this to arrive is refused."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The content security policy: nothing that is not a file of this page."""
+"""The content security policy: the page loads nothing but its own files."""
 
 _HEADERS = {
     "content-security-policy": POLICY,
@@ -143,7 +143,7 @@ def _sealed(send: Send) -> Send:
 
 
 async def read_json(request: Request) -> dict[str, Any]:
-    """The JSON object in the body of a request; refuses one that is too large, too slow or something else."""
+    """The JSON object in the body of a request; refuses one that is too large, too slow or not a JSON object."""
 
     async def collect() -> bytes:
         body = bytearray()

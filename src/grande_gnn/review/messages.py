@@ -24,11 +24,11 @@ EXCERPT, NEAR_EXCERPT = 600, 160
 """Characters of a text that are sent with its details, and of texts similar to it."""
 
 MAX_MAP = 20_000
-"""Images on the map; of more, a random sample is shown and the page says so."""
+"""Images on the map. If there are more, a random sample is shown and the page says so."""
 
 
 def state_of(session: Session, since: int = 0) -> dict[str, Any]:
-    """Everything around the images; only the version if it is still ``since``."""
+    """Everything that the page shows around the images; if the version is still ``since``, only whether a training runs."""
     session.refresh()
     with session.lock:
         training = session.retraining.is_busy
@@ -107,7 +107,7 @@ def _lists(full: Labelling) -> Any:
 
 
 def _text(full: Labelling, row: int) -> str:
-    """The beginning of a text or the name of a sample, for readers that see no pictures; ``""`` for an image."""
+    """The beginning of a text or the name of a sample, which have no pictures; ``""`` for an image."""
     if full.things == "samples":
         return _readable(full.files[row])
     return "" if full.texts is None else _readable(full.texts[row][:EXCERPT])

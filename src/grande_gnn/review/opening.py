@@ -31,8 +31,9 @@ def open_session(
     Parameters
     ----------
     out : the folder of a labelling.
-    images : the folder of its images. It is needed if ``out`` does not exist yet, which is then made: labelled if some
-        images have a label, else without labels; and if ``out`` does not name it, as those of version 0.1.
+    images : the folder of its images, or its texts. It is needed if ``out`` does not exist yet; the images are then
+        labelled first, if at least two classes have labels. It is also needed if ``out`` does not name the folder, which
+        results of version 0.1 do not.
     options : as for :func:`~grande_gnn.labelling.run.label_images`.
     progress : called with each :class:`~grande_gnn.labelling.run.Step`.
     """

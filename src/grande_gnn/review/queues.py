@@ -19,15 +19,15 @@ from grande_gnn.review.quick import Answer
 __all__ = ["MAX_ROWS", "QUEUES", "Queue", "View", "register_queue"]
 
 MAX_ROWS = 500
-"""The longest part of a queue that the page gets at once; when it is through, it asks again."""
+"""The longest part of a queue that the page gets at once; one image at a time, it asks again whenever labels change."""
 
 MAX_USEFUL = 60
-"""So many of the most useful images are chosen at once: they are chosen again after every decision."""
+"""This many of the most useful images are chosen at once: they are chosen again after every decision."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What a queue may look at: the last full training, the present answer, and what is decided."""
+    """What a queue may look at: the last full training, the present answer, and the decisions."""
 
     full: Labelling
     answer: Answer
@@ -53,7 +53,7 @@ class Queue:
     rows: Callable[[View], Sequence[int]]
     look: str = "single"
     count: Callable[[View], int] | None = None
-    """How many images it has, if that is known without sorting them; the menu tells it."""
+    """How many images it has, if that is known without sorting them; shown in the menu."""
 
 
 QUEUES: dict[str, Queue] = {}
@@ -120,7 +120,7 @@ register_queue(
 )  # fmt: skip
 register_queue(
     Queue(
-        "suspicious", "Suspicious labels", "Labels you gave that a model without them contradicts.", _suspicious,
+        "suspicious", "Suspicious labels", "Labels you gave that a model trained without them contradicts.", _suspicious,
         count=lambda view: len(_suspicious(view)),
     )
 )  # fmt: skip
@@ -131,7 +131,7 @@ register_queue(
     )
 )  # fmt: skip
 register_queue(
-    Queue("class", "One class", "All images of one class, the least certain first.", _of_class, "gallery")
+    Queue("class", "One class", "The images of one class, the least certain first.", _of_class, "gallery")
 )
 register_queue(
     Queue(

@@ -1,15 +1,15 @@
 """The quick answer: what the last full training would say with other labels, without training.
 
 A ridge regression of the classes on diffused features is solved in closed form, once with the labels of the last full
-training and once with the present ones. The difference tells how much the new labels speak for each class at each image,
+training and once with the present ones. The difference says how much the new labels favor each class at each image,
 and is added to the logarithms of the probabilities P of the full training:
 
     Z = diffused features (ten steps of personalized PageRank on the model's graph, rows of length 1)
     R(labels) = Z (Zᵀ_l Z_l + λI)⁻¹ Zᵀ_l (Y_l − 1/c)          l: the labelled images
     quick = log P + s (R(now) − R(then)),                       s: 0.6 times the slope of log P on R(then)
 
-So the full training's answer stays wherever the new labels say nothing. Z is made once; an answer then takes a fraction of a
-second, and is marked as provisional until the full training has replaced it. How often both agree: docs/review.md.
+So the full training's answer stays wherever the new labels say nothing. Z is computed once; an answer then takes a fraction
+of a second, and is marked as provisional until the full training has replaced it. docs/review.md tells how often both agree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Full trainings in the background: the latest request wins, and at most one training runs at a time.
 
-The thread has the usual priority: one with a lower priority would be interrupted while it holds Python's lock, for which
-every answer to the page then waits. On busy cores that took seconds.
+The thread has the usual priority. With a lower one, an answer to the page took seconds on busy cores, probably because the
+thread was interrupted while it held Python's lock, for which every answer waits (docs/review.md).
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def review_labels(
     ----------
     out, images, options, progress : as for :func:`~grande_gnn.review.opening.open_session`.
     port : where the page is, on this machine only; 0 takes any free port.
-    open_browser : open the page; its link is told anyway.
-    tell : called with the link of the page.
+    open_browser : open the page in a browser.
+    tell : called with the link of the page, whether or not it is opened.
     """
     check_dependencies()
     from grande_gnn.review.opening import open_session

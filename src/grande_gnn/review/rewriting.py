@@ -16,7 +16,7 @@ from grande_gnn.review.session import Session
 __all__ = ["reviewed_labelling", "write_reviewed"]
 
 PATIENCE = 300.0
-"""Seconds to wait for the training in the background before the files are written without it."""
+"""Seconds to wait for the training in the background; after that, the labels are trained on here."""
 
 
 def reviewed_labelling(session: Session) -> Labelling:
@@ -51,19 +51,18 @@ def _untrained(full: Labelling, labels: dict[str, str]) -> Labelling:
     nothing = [""] * len(given)
     return replace(
         full, labels=given, given=given, confidence=sure, margin=sure, runner_up=nothing, suspicions=[],
-        accuracy=None, class_accuracy={}, bins=[], note="Label images of two classes to have the others labelled.",
+        accuracy=None, class_accuracy={}, bins=[], note="Label images of at least two classes to have the others labelled.",
     )  # fmt: skip
 
 
 def write_reviewed(session: Session, export: str | None = None) -> Labelling:
     """Rewrite predictions, report, problems, settings and model of the session's folder: all of them, or nothing.
 
-    Earlier exports in it are written again too, so that they hold the same labels as the rest.
+    Exports that are there already are written again too, so that they hold the same labels as the rest.
     """
     with session.writing:
-        session.retraining.wait(
-            PATIENCE
-        )  # a running training may have all decisions already: then nothing is trained twice
+        # A running training may include all decisions; then nothing is trained twice.
+        session.retraining.wait(PATIENCE)
         result = reviewed_labelling(session)
         wanted = [export] if export else []
         earlier = [name for name in exports_in(session.folder) if name not in wanted]

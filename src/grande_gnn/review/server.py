@@ -137,9 +137,7 @@ class _Json(JSONResponse):
 async def _answered(ask: Callable[[], dict[str, Any]]) -> Response:
     try:
         return _Json(await run_in_threadpool(ask))
-    except (
-        asyncio.CancelledError
-    ):  # the server ends while a request still works, such as the saving of a page that was left
+    except asyncio.CancelledError:  # the server ends during a request, such as the save when a page is left
         return _Json({"error": "the server is ending"}, 503)
     except InvalidInputError as error:
         return _Json({"error": str(error)}, 400)
@@ -248,6 +246,6 @@ def serve(
         except BaseException:
             if not server.should_exit:
                 raise
-            # Ctrl-C or SIGTERM: uvicorn has shut down and passes the signal on, of which the caller has heard by now.
+            # Ctrl-C or SIGTERM: uvicorn has shut down and raises the signal again, which has had its effect by now.
         finally:
             session.close()

@@ -1,7 +1,7 @@
 """One review: a labelling, the journal of decisions, and the answer that follows from both.
 
 A decision is written to the journal first. Then the quick answer takes it into account, and a full training is requested,
-whose answer replaces the quick one. ``version`` grows with everything that the page has to show again.
+whose answer replaces the quick one. ``version`` grows whenever the page has something new to show.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Session:
         self.full = labelling
         self.answer = answer_of(labelling)
         self.changes: dict[int, str] = {}
-        """The label after the full training before, for each image whose label the latest one changed."""
+        """For each image whose label the latest full training changed, the label before it."""
         self.version = 1
         self.problem = ""
         """Why the latest training failed; ``""`` if it did not."""
@@ -73,7 +73,7 @@ class Session:
     def _start(self, joined: Mapping[str, str] | None) -> None:
         """Note the labels given before the review, at the latest with the first decision.
 
-        Files that no review wrote hold labels that were given anew: these count from now on.
+        If the files were not written by a review, ``grande label`` ran again: the labels that it was given count now.
         """
         starts = [d for d in self.journal.decisions if d.kind == "start"]
         self._needs_start = not starts
@@ -169,7 +169,7 @@ class Session:
         return Decision(kind, old=old, label=new)
 
     def check_label(self, label: str) -> str:
-        """The name of a class that exists, whatever it holds, or of a new one, which must be printable."""
+        """The name of a class that exists, whatever its characters, or of a new one, which must be printable."""
         return label if label in self.classes else check_class_name(label)
 
     def check_rows(self, rows: object) -> list[int]:
@@ -204,7 +204,7 @@ class Session:
                 self._take_over()
 
     def write(self, decision: Decision) -> Decision:
-        """Append a decision that is known to make sense; it is on the disk when this returns."""
+        """Append a decision that was checked before; it is on the disk when this returns."""
         with self.lock:
             if self._needs_start:
                 self.journal.append(Decision("start", given=self._trained_on()))
@@ -214,7 +214,7 @@ class Session:
             return written
 
     def _take_over(self) -> None:
-        """The state after the journal has grown."""
+        """Update the state after the journal has grown."""
         before = self.labels_to_train()
         self.state = self._folded()
         self.version += 1

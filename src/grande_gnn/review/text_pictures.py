@@ -12,11 +12,11 @@ from xml.sax.saxutils import escape
 __all__ = ["TEXT_SIZES", "text_svg", "wrapped"]
 
 TEXT_SIZES = {"thumb": (224, 224, 13), "picture": (900, 560, 21), "full": (900, 0, 21)}
-"""Width, largest height and font size of each kind of picture; 0 is as much as the text takes."""
+"""Width, largest height and font size of each kind of picture; a height of 0 is as high as the text."""
 
 _MOST_LINES = 2000
 _GAP = 1.35
-"""Distance of lines in font sizes."""
+"""Distance between lines in font sizes."""
 _CHARACTER = 0.52
 """Mean width of a Latin character in font sizes; East Asian ones are twice as wide."""
 
@@ -45,7 +45,7 @@ def text_svg(text: str, kind: str) -> bytes:
 
 
 def wrapped(text: str, width: int, most: int) -> list[str]:
-    """The lines of a text, none wider than ``width`` Latin characters, and at most so many.
+    """The lines of a text, none wider than ``width`` Latin characters, and at most ``most`` of them.
 
     >>> wrapped("one two three", 7, 9), wrapped("日本語", 4, 9)
     (['one two', 'three'], ['日本', '語'])

@@ -24,7 +24,7 @@ export const write = (path, body = {}) => {
   return mine;
 };
 
-// The page is being left: the server writes the files; nothing is lost if this message is.
+// The page is being left: ask the server to write the files. If this message is lost, the decisions are still in the journal.
 export const leave = () => {
   const body = new Blob(["{}"], { type: "application/json" });
   navigator.sendBeacon("/api/save", body);

@@ -1,4 +1,4 @@
-// The audit: images drawn at random, judged without seeing our answer.
+// The audit: images drawn at random, judged without seeing the predicted label.
 import { read, write } from "./api.js";
 import { make, message, name, percent, $ } from "./dom.js";
 import { refresh, said, store } from "./store.js";
@@ -13,7 +13,7 @@ export class AuditView {
     this.turn = 0; // grows with every question and every change
   }
 
-  // The picture of a row: fetched ahead, so that it is there when it is needed.
+  // The picture of a row; the next ones are fetched ahead of time.
   picture(row) {
     if (!this.pictures.has(row)) this.pictures.set(row, make("img", { src: `/picture/${row}`, alt: "", on: { click: () => zoom(row) } }));
     return this.pictures.get(row);
@@ -77,7 +77,7 @@ export class AuditView {
       const frame = make("div", { class: "shown" }, image);
       image.onerror = () => image.replaceWith(make("p", { class: "gone" }, said("This image cannot be shown. Choose “None of these”.")));
       parts.push(frame, make("div", { class: "caption" }, make("span", { class: "label" }, "Which class is it?"),
-        make("span", { class: "quiet" }, "Our answer is hidden until you have judged."),
+        make("span", { class: "quiet" }, "The predicted label is hidden until you have judged."),
         make("span", { class: "place" }, said(`image ${state.judged + 1} of the audit`))));
       this.stage.dataset.row = state.row;
     }
@@ -91,7 +91,7 @@ export class AuditView {
     this.estimate = make("div", { class: "estimate" });
     const begin = make("button", { type: "button", id: "audit-start", on: { click: () => this.act({ action: "start" }) } }, state.judged ? "Start another audit" : "Start an audit");
     this.stage.replaceChildren(make("div", { class: "text-block" },
-      make("p", {}, said("The images of the audit are drawn now, before you see them. Judge as many as you like: after each one you know the accuracy of all labels a little better.")),
+      make("p", {}, said("The images of the audit are drawn when you start, before you see any of them. Judge as many as you like: with each one, the accuracy of all labels is known a little better.")),
       make("p", { class: "quiet" }, said("Judged images stay out of training until you end the audit; then they count as labels.")), begin), this.estimate);
     this.showEstimate();
   }
@@ -102,9 +102,9 @@ export class AuditView {
     const parts = [];
     if (state.estimate) {
       const [value, low, high] = state.estimate;
-      const text = `${state.running ? "After" : "The audit of"} ${state.judged} audited ${said(state.judged === 1 ? "image" : "images")}: `;
+      const text = `${state.running ? "After" : "Last audit, after"} ${state.judged} audited ${said(state.judged === 1 ? "image" : "images")}: `;
       parts.push(make("p", { id: "audit-estimate" }, text, make("b", {}, percent(value)), ` (${percent(low)} to ${percent(high)})`));
-      if (state.running) parts.push(make("p", {}, state.more ? said(`About ${state.more.toLocaleString("en")} more images would make it ± 3 points.`) : "It is within ± 3 points."));
+      if (state.running) parts.push(make("p", {}, state.more ? said(`About ${state.more.toLocaleString("en")} more images would narrow the interval to ± 3 points.`) : "The interval is within ± 3 points."));
     }
     if (state.last) {
       const [yours, ours] = state.last;

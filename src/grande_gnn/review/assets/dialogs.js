@@ -18,7 +18,7 @@ export function help() {
   open("Keys", make("table", {}, make("tbody", {}, ...rows)));
 }
 
-// Type to find a class; Enter takes the first one, or makes a new class of what was typed.
+// Type to find a class; Enter takes the first one, or makes a new class from what was typed if none is found.
 export function find(take, start = "") {
   const input = make("input", { type: "text", "aria-label": "Class", maxlength: "200", autocomplete: "off", spellcheck: "false" });
   const list = make("div", { class: "list" });
@@ -38,8 +38,8 @@ export function find(take, start = "") {
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && first !== null) { event.preventDefault(); choose(event.shiftKey ? input.value.trim() : first); }
   });
-  const hint = make("p", { class: "quiet" }, "Enter takes the first, shift + Enter makes a new class of what you typed.");
-  const dialog = open("Find or new class", input, list, hint);
+  const hint = make("p", { class: "quiet" }, "Enter takes the first class; Shift + Enter makes a new class from what you typed.");
+  const dialog = open("Find or add a class", input, list, hint);
   input.value = start;
   fill();
   input.focus();
@@ -67,7 +67,7 @@ function editOne(old) {
   input.addEventListener("keydown", (event) => { if (event.key === "Enter") rename.click(); });
   const dialog = open(`Class ${old}`, input, make("div", { class: "row" }, rename),
     ...(others.length ? [make("div", { class: "row" }, said("Give all its images to "), into, merge)] : []));
-  input.select(); // the dialog was open already, so the browser moves the focus nowhere by itself
+  input.select(); // the dialog was open already, so the browser does not move the focus by itself
 }
 
 export function exportDialog() {

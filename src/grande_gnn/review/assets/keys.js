@@ -12,7 +12,7 @@ export const HELP = [
   ["n", "none of these classes"],
   ["s", "skip"],
   ["← →", "move without deciding"],
-  ["u", "undo, also what was saved"],
+  ["u", "undo, even what was saved"],
   ["space", "select; the next class key labels all that are selected"],
   ["shift + click", "select a range in a gallery"],
   ["Escape", "clear the selection"],

@@ -22,7 +22,7 @@ async function openQueue(which) {
   current = queue.name;
   store.selected.clear();
   $("about").replaceChildren(queue.about);
-  const stage = make("div", { id: "stage" }); // a new one: what an earlier view still waits for is drawn nowhere
+  const stage = make("div", { id: "stage" }); // a new element, so that late answers to an earlier view are drawn nowhere
   $("stage").replaceWith(stage);
   view = new (LOOKS[queue.look] ?? Single)(stage, queue, $("about"));
   view.onShow = (image) => { shown = image; drawClasses(); };
@@ -61,7 +61,7 @@ function drawClasses() {
   const n = store.selected.size;
   $("selection").hidden = !n;
   document.body.classList.toggle("selecting", n > 0);
-  $("selection").textContent = n === 1 ? said("1 image is selected; Escape clears.") : said(`${n} images are selected; Escape clears.`);
+  $("selection").textContent = n === 1 ? said("1 image is selected; Escape clears the selection.") : said(`${n} images are selected; Escape clears the selection.`);
 }
 
 function drawFacts() {
@@ -115,7 +115,7 @@ const label = (text) => send("label", { label: text });
 async function accept() {
   const [row] = store.selected.size ? [] : view.target;
   if (row === undefined) return;
-  const image = shown?.row === row ? shown : (await details([row]))[0]; // what the user sees, also if it is changing
+  const image = shown?.row === row ? shown : (await details([row]))[0]; // what the user sees, even if it is changing
   if (image?.label) label(image.label);
 }
 
@@ -164,6 +164,7 @@ addEventListener("pagehide", () => { if (store.state && !store.state.is_written)
 
 onChange(async (what) => {
   if (what === "status") return drawStatus();
+  if (what === "training") return drawFacts();
   if (what === "selection") return drawClasses();
   if (what === "first") return openQueue(store.state.queues[0].name);
   draw();

@@ -1,4 +1,4 @@
-// One image at a time. The next pictures are fetched ahead, so that they are there when they are needed.
+// One image at a time. The next pictures are fetched ahead of time.
 import { read } from "./api.js";
 import { make, name, percent, $ } from "./dom.js";
 import { zoom } from "./zoom.js";
@@ -14,7 +14,7 @@ export class Single {
     this.rows = [];
     this.at = 0;
     this.pictures = new Map();
-    this.left = new Set(); // decided here: they do not come back before they are undone
+    this.left = new Set(); // decided here: they come back only if they are undone
   }
 
   get row() { return this.rows[this.at]; }
@@ -31,7 +31,7 @@ export class Single {
     return rows.filter((row) => !this.left.has(row));
   }
 
-  // The queue after new labels: what is at hand stays, the rest is sorted again.
+  // The queue after new labels: the images at hand stay, the rest is sorted again.
   async update() {
     const fresh = await this.fetchRows();
     const seen = this.rows.slice(0, this.at + 1 + KEEP);

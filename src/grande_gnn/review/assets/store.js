@@ -11,7 +11,7 @@ export const store = {
   listeners: new Set(),
 };
 
-// A sentence about images, said of what the samples are: images, texts or samples.
+// A sentence about images, reworded for what the samples are: images, texts or samples.
 export const said = (sentence) => {
   const { things } = store.state;
   const one = things.slice(0, -1);
@@ -31,7 +31,7 @@ export async function refresh() {
       if (fresh.n === undefined) {
         if (store.state && store.state.training !== fresh.training) {
           store.state.training = fresh.training;
-          changed("status");
+          changed("training");
         }
         return;
       }

@@ -53,7 +53,10 @@ def test_a_byte_order_mark_and_short_rows_are_understood(tmp_path):
     [
         (b"file\r\n", "needs the columns file, label; got file$"),
         (b"", "got an empty file$"),
-        (b"file,label,label\r\na,b,c\r\n", "must not have two columns of one name; got 'label' twice$"),
+        (
+            b"file,label,label\r\na,b,c\r\n",
+            "must not have two columns with the same name; got 'label' twice$",
+        ),
         (b"file,label\r\n" + b"a" * 200_000 + b",b\r\n", "cannot be read; got field larger than"),
         (None, "cannot be read"),
     ],

@@ -42,7 +42,7 @@ def test_quotation_marks_that_are_closed_or_inside_are_cells(tmp_path):
 @pytest.mark.parametrize("content", [b"PK\x03\x04 spreadsheet", "a,b\n1,2\n".encode("utf-16-le")])
 def test_what_is_no_text_is_called_so(tmp_path, content):
     (tmp_path / "t.csv").write_bytes(content)
-    with pytest.raises(FileFormatError, match="is no text: save the table as CSV"):
+    with pytest.raises(FileFormatError, match="is not text: save the table as CSV"):
         read_table(tmp_path / "t.csv", "table")
 
 

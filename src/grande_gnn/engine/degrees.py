@@ -28,7 +28,7 @@ def _centrality(sigma: float) -> Degree:
 
 
 DEGREES: dict[str, Callable[[float], Degree]] = {"grande": _grande, "centrality": _centrality}
-"""A function of σ for each name; degrees without a kernel ignore σ."""
+"""For each name, a function that makes the degree from σ; degrees that have no σ ignore it."""
 
 
 def register_degree(name: str, factory: Callable[[float], Degree]) -> None:

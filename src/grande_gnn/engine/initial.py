@@ -1,4 +1,4 @@
-"""Initial weights, drawn for each (seed, repetition, fold): replicas that differ only in their degree begin alike."""
+"""Initial weights, drawn for each (seed, repetition, fold): replicas that differ only in their degree start equal."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Every epoch allocates and frees the same large arrays. glibc's malloc returns such arrays to the system and requests
 them again, and the system clears them page by page: a quarter of the time of an epoch of 100,000 samples
-(docs/performance.md).
+(benchmarks/README.md).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Sizes:
     hops: int
     replicas: int
     repetitions: int  # 0 without dropout
-    labelled: int = 0  # if the features are diffused once: rows of all label sets, all that is trained on
+    labelled: int = 0  # if the features are diffused once: rows of all label sets, the only ones trained on
     fused: bool = True  # on CUDA: whether the Triton kernels are used
     half: bool = False  # on CUDA, with the Triton kernels: whether large arrays are float16
 
@@ -143,9 +143,7 @@ def address_space_left(status: Path = Path("/proc/self/statm")) -> int:
         return sys.maxsize
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if (
-        limit == resource.RLIM_INFINITY or not status.exists()
-    ):  # macOS sets such limits and does not enforce them
+    if limit == resource.RLIM_INFINITY or not status.exists():  # macOS does not enforce such limits
         return sys.maxsize
     return max(0, limit - int(status.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE"))
 

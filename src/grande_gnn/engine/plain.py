@@ -1,4 +1,4 @@
-"""Any network, trained by autograd: the readable statement of what the engine computes, and the door for new GNNs.
+"""Any network, trained by autograd: the readable statement of what the engine computes, and the way to add new GNNs.
 
 A new GNN is an ``nn.Module`` whose ``forward(X, graph, degree)`` returns logits, n × classes: X are the features (n × d),
 ``graph`` has the edges, and ``degree(h, graph)`` is the degree δ of each node for any h with n rows. A graph convolution:
@@ -25,11 +25,11 @@ It is trained by the same loop as the built-in models, with the same replicas, s
     >>> bool((outcome.predictions == y).all())
     True
 
-``GrandeClassifier(model=GCN)`` does the same for a user, and ``register_model(PlainModel("gcn", GCN))`` gives it a name.
+``GrandeClassifier(model=GCN)`` uses it like a built-in one, and ``register_model(PlainModel("gcn", GCN))`` gives it a name.
 
 How a module is built for one training: a class or function is called with (n_features, n_classes), and by keyword with
-those of ``hidden``, ``n_hops``, ``alpha``, ``dropout``, ``replica`` and ``settings`` that are parameters of it; a module is
-copied and every part that has ``reset_parameters`` is reset. Initial weights depend on (seed, repetition, fold), dropout
+those of ``hidden``, ``n_hops``, ``alpha``, ``dropout``, ``replica`` and ``settings`` that it has as parameters; a module is
+copied, and every part that has ``reset_parameters`` is reset. Initial weights depend on (seed, repetition, fold), dropout
 on (seed, repetition, epoch): torch's global generators are seeded temporarily and then restored. A module may name
 parameters that take no weight decay in an attribute ``undecayed``.
 """
@@ -329,7 +329,7 @@ def _checked(logits: Any, n: int, n_classes: int) -> Tensor:
 
 @contextmanager
 def _random_numbers(*key: int) -> Iterator[None]:
-    """torch's global generators are seeded by the key inside and are as before outside."""
+    """Seed torch's global generators by the key inside the block; afterwards they are as before."""
     seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0]) >> 1
     on_cuda = torch.cuda.is_initialized()
     with torch.random.fork_rng([torch.cuda.current_device()] if on_cuda else []):

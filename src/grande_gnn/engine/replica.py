@@ -38,14 +38,12 @@ class Settings:
     epochs: int = 200  # the last one is kept, or with patience the one with the lowest validation loss
     lr: float = 1e-3  # 1e-2 on CUB200
     detach: bool = False  # True stops the gradient at the degree
-    device: str = "auto"  # CUDA where there is one
+    device: str = "auto"  # CUDA if there is a GPU
     precision: str = "tf32"  # of CUDA's products; "highest" is float32, "half" keeps large arrays in float16
     memory_limit: int | None = None  # bytes; None: most of what is free
     seed: int = 0
     patience: int | None = None  # None: no early stopping; see early_stopping.py
-    best_epoch: bool = (
-        True  # with patience: False keeps the last epoch instead of that of the lowest validation loss
-    )
+    best_epoch: bool = True  # with patience: keep the epoch of the lowest validation loss, or else the last
 
     def __post_init__(self) -> None:
         as_model(self.model)
@@ -142,8 +140,6 @@ class Outcome:
 
     predictions: NDArray[np.int64]
     logits: NDArray[np.float32] | None = None
-    head_output: NDArray[np.float32] | None = (
-        None  # H⁽⁰⁾ without dropout; the logits if the features were diffused once
-    )
+    head_output: NDArray[np.float32] | None = None  # H⁽⁰⁾, or the logits if features were diffused once
     degree: NDArray[np.float32] | None = None
     parameters: dict[str, NDArray[np.float32]] | None = None  # of a plain model: its state_dict

@@ -77,7 +77,7 @@ def train(
 
 
 def _backend(device: torch.device, settings: Settings) -> Backend:
-    """The CUDA room is entered only if the device is CUDA."""
+    """The backend of the device; that of CUDA is imported only if it is needed."""
     if device.type != "cuda":
         return Backend(device, settings)
     from grande_gnn.engine.cuda.backend import CudaBackend
@@ -141,9 +141,7 @@ def _batches(
 ) -> Iterator[list[int]]:
     """Replicas that can be trained together, repetitions adjacent (they share dropout masks), as many as memory holds."""
     settings = backend.settings
-    if (
-        not settings.kind.is_diffusion
-    ):  # how much memory a module takes is unknown, so they are trained one at a time
+    if not settings.kind.is_diffusion:  # the memory of a module is unknown, so they are trained one at a time
         yield from ([r] for r in range(len(replicas)))
         return
     groups: dict[Hashable, list[int]] = {}

@@ -71,9 +71,7 @@ def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
 def remove_abandoned(folder: Path, target: Path | None = None) -> None:
     """Delete what killed processes left in ``folder``: temporary files for ``target``, or without it temporary folders."""
     pattern = _FOLDER if target is None else re.compile(rf"{re.escape(_prefix(target))}{_RANDOM}\.part")
-    with suppress(
-        OSError
-    ):  # no such folder, or it may not be read: then there is nothing that could be removed
+    with suppress(OSError):  # no such folder, or it may not be read: then nothing can be removed
         for name in os.listdir(folder):
             if pattern.fullmatch(name):
                 _remove_if_abandoned(folder / name)
@@ -83,7 +81,7 @@ def remove_abandoned(folder: Path, target: Path | None = None) -> None:
 def locked(path: Path, *, shared: bool = False, wait_s: float = 30.0) -> Iterator[bool | None]:
     """Hold the lock of a file or folder inside the block.
 
-    Yields True; False if another process kept the lock for longer than ``wait_s``; None where there are no locks.
+    Yields True; False if another process kept the lock for longer than ``wait_s``; None if there are no locks.
     """
     try:
         lock = os.open(path, os.O_RDONLY)
@@ -115,7 +113,7 @@ def _try_lock(descriptor: int, shared: bool = False) -> bool | None:
 
 
 def _is_kept(descriptor: int, path: Path) -> bool:
-    """Lock what was just made; False if another process took it for abandoned in the moment before."""
+    """Lock what was just made; False if another process took it for abandoned in between."""
     if _try_lock(descriptor) is False:
         return False
     try:

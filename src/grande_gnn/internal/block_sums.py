@@ -44,7 +44,7 @@ class BlockSums:
         """Bytes that do not fill a block yet."""
 
     def update(self, piece: bytes | memoryview) -> None:
-        """Take the next bytes in."""
+        """Add the next bytes."""
         data = memoryview(piece).cast("B")
         self._length += len(data)
         if self._rest:

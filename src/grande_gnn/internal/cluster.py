@@ -15,7 +15,7 @@ __all__ = ["fetched", "joined_cluster"]
 
 @contextmanager
 def joined_cluster(address: str | None) -> Iterator[Any]:
-    """Ray, connected to the cluster at ``address`` (``host:port``); None = one on this machine.
+    """Ray, connected to the cluster at ``address`` (``host:port``); None starts one on this machine.
 
     A process that has joined a cluster before stays in it.
     """

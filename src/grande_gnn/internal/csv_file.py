@@ -28,7 +28,7 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[o
 
 
 def read_csv(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """The rows of a CSV that :func:`write_csv` wrote and that must have these columns; more are welcome."""
+    """The rows of a CSV that :func:`write_csv` wrote; it must have these columns and may have others."""
     try:
         with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.DictReader(file, restval="")
@@ -37,7 +37,9 @@ def read_csv(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
     except (OSError, csv.Error, ValueError) as error:
         raise FileFormatError(f"{path} cannot be read; got {' '.join(str(error).split())}") from None
     if twice := [name for name in found if name and found.count(name) > 1]:
-        raise FileFormatError(f"{path} must not have two columns of one name; got {twice[0][:80]!r} twice")
+        raise FileFormatError(
+            f"{path} must not have two columns with the same name; got {twice[0][:80]!r} twice"
+        )
     if any(name not in found for name in columns):
         raise FileFormatError(
             f"{path} needs the columns {', '.join(columns)}; got {_shown(found) or 'an empty file'}"

@@ -1,9 +1,9 @@
 """Features files: ``.npz`` with ``features`` (n × d), ``files`` (n), and optionally ``labels`` (n) and ``classes``.
 
 Sparse features are the arrays ``data``, ``indices``, ``indptr`` and ``shape`` instead: compressed rows or columns, as
-``scipy.sparse.save_npz`` writes them; ``format`` tells which, and they are rows where it is missing.
+``scipy.sparse.save_npz`` writes them. ``format`` says which; if it is missing, they are rows.
 
-``labels`` are class names (``""`` = unlabelled) or integers; where ``classes`` is present, integers are indices into
+``labels`` are class names (``""`` = unlabelled) or integers; if ``classes`` is present, integers are indices into
 it and −1 means unlabelled.
 """
 
@@ -61,7 +61,7 @@ class FeaturesFile:
 def load_features(path: str | os.PathLike[str], *, sparse: bool = False) -> FeaturesFile:
     """Read a features file and check it; integer labels with ``classes`` become names.
 
-    Sparse features stay sparse if ``sparse``, and otherwise become dense, or are refused where that is large.
+    Sparse features stay sparse if ``sparse``; otherwise they become dense, or are refused if that takes too much memory.
     """
     arrays = read_npz(path, "features", _ARRAYS)
     with naming(path):
@@ -90,7 +90,7 @@ def _sparse(path: str | os.PathLike[str], keep: bool) -> Any:
     try:
         arrays = read_npz(path, "features", _SPARSE)
     except FileFormatError as error:
-        if "has no array" in str(error):  # then it is no features file of either kind
+        if "has no array" in str(error):  # then it is not a features file of either kind
             read_npz(path, "features", {"features": Wanted("fiu", 2)})
         raise
     try:
@@ -105,7 +105,7 @@ def _sparse(path: str | os.PathLike[str], keep: bool) -> Any:
     shape = matrix.shape
     if 4 * shape[0] * shape[1] > DENSE_BYTES:
         raise FileFormatError(
-            f"{path} holds sparse features that are too large as a dense matrix, which this needs: reduce them first, for "
+            f"{path} holds sparse features that are too large as a dense matrix, which is needed here: reduce them, for "
             f"example with scikit-learn's TruncatedSVD; got {shape[0]} x {shape[1]}"
         )
     return check_features(check_sparse(matrix).toarray())
@@ -114,7 +114,7 @@ def _sparse(path: str | os.PathLike[str], keep: bool) -> Any:
 def compressed_matrix(arrays: Mapping[str, NDArray[Any]]) -> Any:
     """The matrix of the arrays that ``scipy.sparse.save_npz`` writes; a ValueError says what does not fit.
 
-    scipy itself does not look at ``indptr`` where its last entry is 0, and uses it as addresses all the same.
+    scipy itself does not check ``indptr`` if its last entry is 0, but uses its entries as addresses all the same.
     """
     from scipy.sparse import csc_matrix, csr_matrix
 
@@ -132,7 +132,7 @@ def compressed_matrix(arrays: Mapping[str, NDArray[Any]]) -> Any:
         or (indptr[1:] < indptr[:-1]).any()
     ):
         raise ValueError("'indptr' that does not ascend from 0 to the number of entries")
-    # Compressed columns do not show how many rows there are.
+    # In compressed columns, only the shape says how many rows there are.
     if shape[0] > len(data) + _MOST_EMPTY:
         raise ValueError(f"{shape[0]} rows with {len(data)} entries")
     matrix = (csr_matrix if kind == "csr" else csc_matrix)((data, indices, indptr), shape=shape)

@@ -75,7 +75,7 @@ def check_output_file(path: str | os.PathLike[str], overwrite: bool = False) -> 
 
 
 def copy_whole(source: Path, place: Path) -> None:
-    """Copy a file with its times; on a full disk the system may copy a part of it without an error."""
+    """Copy a file with its times, and check its size: on a full disk, a part may be copied without an error."""
     shutil.copy2(source, place)
     copied, wanted = place.stat().st_size, source.stat().st_size
     if copied != wanted:
@@ -114,11 +114,11 @@ def write_folder(
     overwrite: bool = False,
     keep_unmoved: bool = False,
 ) -> None:
-    """Write several files that belong together into a folder: all of them, or nothing, also after a kill.
+    """Write several files that belong together into a folder: all of them or none, even if the process is killed.
 
-    They are written into a temporary folder inside, because a link, a mounted volume or the working folder can be
-    neither replaced nor always written next to. Then they take the place of earlier entries in one step
-    (:mod:`~grande_gnn.internal.swap`). Other files in the folder are not touched.
+    They are written into a temporary folder inside it. The folder itself is not replaced, because it may be a link, a
+    mounted volume or the working folder, and its parent may not be writable. Then the new entries take the place of
+    earlier ones in one step (:mod:`~grande_gnn.internal.swap`). Other files in the folder are not touched.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def write_folder(
             if keep_unmoved and not (part / JOURNAL).exists():  # the next run needs them to undo the swap
                 kept = _kept(part)
                 raise GrandeError(
-                    f"the results could not be moved to {folder}: they are kept in {kept}, move them yourself; got {error}"
+                    f"the results could not be moved to {folder}: move them yourself, they are kept in {kept}; got {error}"
                 ) from error
             raise
         finally:
@@ -159,7 +159,7 @@ def write_folder(
 def write_new_folder(folder: str | os.PathLike[str], fill: Callable[[Path], object]) -> None:
     """Write a folder that does not exist yet, or is empty: it is filled next to its place and appears there in one step.
 
-    Where nothing can be written next to it or it cannot be replaced, because it is a mounted volume for example, the
+    If nothing can be written next to it, or it cannot be replaced (for example because it is a mounted volume), the
     entries are moved into it as :func:`write_folder` does.
     """
     whole = Path(folder).resolve()
@@ -184,7 +184,7 @@ def _move_folder(new: Path, whole: Path) -> None:
     try:
         if whole.exists():
             shutil.copymode(whole, new)
-            if os.name == "nt":  # where a folder does not take the place of an empty one
+            if os.name == "nt":  # where a folder cannot replace an empty one
                 whole.rmdir()
         os.rename(new, whole)
     except OSError as error:
@@ -194,7 +194,7 @@ def _move_folder(new: Path, whole: Path) -> None:
 
 
 def _write_inside(whole: Path, fill: Callable[[Path], object]) -> None:
-    """Like :func:`write_folder`, for an empty folder, whose entries are not known before."""
+    """Like :func:`write_folder`, for an empty folder whose entries are not known beforehand."""
     entries: list[str] = []
 
     def fill_and_list(part: Path) -> None:

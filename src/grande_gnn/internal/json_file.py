@@ -30,7 +30,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 def parse_json(data: bytes | str, *, allow_nan: bool = False) -> Any:
-    """The value of a JSON text; raises :class:`InvalidInputError` where it has none or breaks a limit.
+    """The value of a JSON text; raises :class:`InvalidInputError` if it is not JSON or exceeds a limit.
 
     ``allow_nan`` accepts the literal ``NaN``, which version 0.1 wrote; infinity is always refused.
 
@@ -70,7 +70,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def json_lines(data: bytes, path: str | Path, *, allow_nan: bool = False) -> list[Any]:
     """The value of each line of a JSON Lines file, whose last line ends in a newline like all others.
 
-    An error names the line. A line that a kill cut short is the caller's to remove before.
+    An error names the line. The caller first removes a last line that a kill cut short.
     """
     values = []
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):

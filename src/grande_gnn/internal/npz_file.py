@@ -117,7 +117,7 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         name = entry.filename.removesuffix(".npy")
         if name in members:
             raise InvalidInputError(
-                f"an .npz file must not hold two arrays of one name; got {name[:80]!r} twice"
+                f"an .npz file must not hold two arrays with the same name; got {name[:80]!r} twice"
             )
         if name != entry.filename:
             members[name] = entry
@@ -196,7 +196,7 @@ def _header(stream: IO[bytes], name: str) -> tuple[np.dtype[Any], bool, tuple[in
 
 
 def _shape(text: str) -> tuple[int, ...] | None:
-    """The lengths inside the brackets of a tuple, which has a comma unless it is empty; None if it is none."""
+    """The lengths inside the brackets of a tuple, which has a comma unless it is empty; None if it is not a tuple."""
     *parts, last = (part.strip(_BLANK) for part in text.split(","))
     lengths = [_LENGTH.fullmatch(part) for part in (*parts, *([last] if last else ()))]
     if (last and not parts) or not all(lengths):
@@ -219,7 +219,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _texts(array: NDArray[Any], name: str) -> NDArray[np.str_]:
-    """Texts as ``str``; half characters are only those by which Python represents file names that are not Unicode."""
+    """Texts as ``str``; of half characters, only those by which Python represents undecodable file names are allowed."""
     if array.dtype.kind == "S":
         try:
             return np.char.decode(array, "utf-8")
@@ -231,6 +231,6 @@ def _texts(array: NDArray[Any], name: str) -> NDArray[np.str_]:
         is_half = (points >= 0xD800) & (points <= 0xDFFF) & ~((points >= 0xDC80) & (points <= 0xDCFF))
         if points.max() > 0x10FFFF or is_half.any():
             raise InvalidInputError(
-                f"'{name}' must hold texts in Unicode; got numbers that are no characters"
+                f"'{name}' must hold texts in Unicode; got numbers that are not characters"
             )
     return native

@@ -29,7 +29,7 @@ def reporting_to(listener: Listener | None) -> Iterator[None]:
 
 
 def counting(stage: str, total: int) -> Callable[[int], None]:
-    """Begin a stage: a function that its loop calls with each advance.
+    """Begin a stage, and return the function that its loop calls with each advance.
 
     >>> with reporting_to(print):
     ...     advance = counting("train", 200)

@@ -1,8 +1,8 @@
 """Functions of single rows, applied to very large matrices block by block: less memory, and all processors.
 
-A block stays in the processor's cache and its temporary copies are small, where a chain of whole-matrix operations would
-copy a million × 1,000 probabilities, 8 GB, at every step. The result is the same to the last bit, because no row sees
-another.
+A block stays in the processor's cache and its temporary copies are small, whereas a chain of whole-matrix operations would
+copy a million × 1,000 probabilities, 8 GB, at every step. The result is the same to the last bit, because no row depends
+on another.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def by_row_blocks(function: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) 
 
 
 def for_row_blocks(fill: Callable[[slice], object], matrix: NDArray[Any]) -> None:
-    """Call ``fill`` with the rows of each block, by several threads if the matrix is large."""
+    """Call ``fill`` with the rows of each block, in several threads if the matrix is large."""
     if matrix.size <= _WHOLE:
         fill(slice(0, len(matrix)))
         return

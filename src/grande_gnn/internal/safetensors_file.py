@@ -43,7 +43,7 @@ _HEADER = mapping_of(_ENTRY)
 
 
 def read_safetensors(data: bytes | memoryview) -> dict[str, NDArray[Any]]:
-    """The arrays of a file by name; raises :class:`InvalidInputError` where the header and the data do not agree.
+    """The arrays of a file by name; raises :class:`InvalidInputError` if the header and the data do not agree.
 
     >>> from io import BytesIO
     >>> file = BytesIO()

@@ -63,7 +63,7 @@ def integer(low: int, high: int) -> Check:
 
 
 def text(pattern: str = "", *, max_length: int = MAX_TEXT, surrogates: bool = False) -> Check:
-    """A text, which matches ``pattern`` as a whole where one is given.
+    """A text, which matches ``pattern`` as a whole if one is given.
 
     ``surrogates`` allows the half characters by which Python represents file names that are not Unicode; they cannot be
     written to other files.

@@ -1,4 +1,4 @@
-"""Replace the entries of a folder by new ones in one step, which a kill at any moment leaves undone or done.
+"""Replace the entries of a folder by new ones in one step: after a kill at any moment, all of it is done or none.
 
 A temporary folder inside the folder holds ``new/``, ``old/`` and, while entries are moved, ``journal.json`` with their
 names. Old entries are moved out and new ones in; deleting the journal completes the step. Whoever finds a journal while
@@ -22,7 +22,7 @@ from grande_gnn.internal.abandoned import JOURNAL, is_unfinished, locked, remove
 __all__ = ["discard", "new_entries", "recover", "settled", "swap_in", "sync"]
 
 _KILLED_S = 60
-"""Where there are no locks, a journal of this age is that of a killed process: moving takes milliseconds."""
+"""If there are no locks, an older journal is that of a killed process: moving takes milliseconds."""
 
 
 def new_entries(part: Path) -> Path:

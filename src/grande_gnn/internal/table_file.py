@@ -21,7 +21,7 @@ Line = tuple[int, list[str]]
 """The number of a line, for messages, and its cells."""
 
 _END = "\0end of the table"
-"""A line that is put at the end."""
+"""A line that is appended to the table; it is missed if a quotation mark is never closed."""
 
 
 def read_table(path: Path, what: str, longest: int = 131_072) -> list[Line]:
@@ -35,7 +35,7 @@ def read_table(path: Path, what: str, longest: int = 131_072) -> list[Line]:
             4 * data[:1000].count(0) > len(data[:1000]) and not _has_mark(data)
         ):
             raise FileFormatError(
-                f"the {what} {path} is no text: save the table as CSV in UTF-8; got a spreadsheet, an archive, or "
+                f"the {what} {path} is not text: save the table as CSV in UTF-8; got a spreadsheet, an archive, or "
                 "UTF-16 without a byte order mark"
             )
         return split_table(decode_table(data), longest)

@@ -1,9 +1,9 @@
 """Files in torch's own format (``.pt``, ``.pth``), read without running code and without trusting that they are intact.
 
 Such a file is a zip archive whose members are stored as they are. It holds a checksum of each member, which torch writes
-but does not compare when it reads, so that a flipped bit would change a weight unnoticed; where the list of members is
-damaged, torch may even return memory that was never written. So Python's reader, which checks both, reads the members, and
-torch gets a new archive of them.
+but does not compare when it reads, so a flipped bit would change a weight unnoticed. If the list of members is damaged,
+torch may even return memory that was never written. So Python's reader, which checks both, reads the members, and torch
+gets a new archive of them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ def read_torch(path: str | os.PathLike[str], what: str, device: str | torch.devi
     """Tensors, numbers, texts, and lists and dictionaries of them; ``what`` names the content in errors."""
     try:
         with open(path, "rb") as file:
-            is_archive = (
-                file.read(4) == b"PK\x03\x04"
-            )  # as torch decides; files from before torch 1.6 are none
+            is_archive = file.read(4) == b"PK\x03\x04"  # as torch decides; not before torch 1.6
         source = _verified(path) if is_archive else path
         return torch.load(source, map_location=device, weights_only=True)
     except FileFormatError:
@@ -37,7 +35,7 @@ def read_torch(path: str | os.PathLike[str], what: str, device: str | torch.devi
 
 
 def _verified(path: str | os.PathLike[str]) -> io.BytesIO:
-    """The same archive with members whose checksums fit."""
+    """The same archive; raises if the checksum of a member does not fit."""
     out = io.BytesIO()
     try:
         with zipfile.ZipFile(path) as source, zipfile.ZipFile(out, "w") as target:

@@ -1,4 +1,4 @@
-"""The one door where arrays, labels and parameters are checked.
+"""The one place where arrays, labels and parameters are checked.
 
 Everything public calls these functions once; inside, code trusts its input.
 Every message ends in what was got.
@@ -74,7 +74,7 @@ def _as_float32(features: ArrayLike) -> NDArray[np.float32]:
 
 def check_sparse(features: Any, *, name: str = "features") -> Any:
     """Return a scipy sparse matrix as finite float32 in compressed rows, with at least one row and column."""
-    import scipy.sparse as sp  # here, because it takes longer to import than a command to print its help
+    import scipy.sparse as sp  # here, because importing it takes longer than printing a command's help
 
     if getattr(features, "ndim", 2) != 2 or features.dtype.kind not in "biuf" or 0 in features.shape:
         raise InvalidInputError(
@@ -222,7 +222,7 @@ def check_sigma(sigma: Any) -> float:
 
 
 def _as_float(value: Any) -> float:
-    """The number as a float: NaN if it is none, infinity if it is too large."""
+    """The value as a float: NaN if it is not a number, infinity if it is too large."""
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
         return math.nan
     try:

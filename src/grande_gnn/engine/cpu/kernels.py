@@ -61,7 +61,7 @@ class TorchKernels:
     def penalty(self, H: Tensor, sigma: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """s(q) of every node, (n, R), and what the backward pass needs: ∂s/∂ρ² of the pairs without the mean, and H."""
         square = self._squared_distances(H)
-        # min ρ = 0 because of the self-loops, so ρ′² = ρ²/max ρ²; no edge at all, or all equal: ρ′ = 0.
+        # min ρ = 0 because of the self-loops, so ρ′² = ρ²/max ρ². If there is no edge, or all outputs are equal, ρ′ = 0.
         largest = _column_max(square)
         rate = penalty_rate(largest, sigma)
         exponent = square.mul_(rate)
@@ -103,9 +103,7 @@ class TorchKernels:
 
     def _weighted_sum(self, weight: Tensor, H: Tensor) -> Tensor:
         """Σ_i w(q, i) h_i of every replica for (pairs + 1, R) weights, as (n, R, c)."""
-        if (
-            H.is_cuda
-        ):  # in torch 2.11 the CUDA product of such a matrix with several columns gave wrong results
+        if H.is_cuda:  # in torch 2.11, CUDA's product of such a matrix with several columns was wrong
             return self._gathered_sum(weight.index_select(0, self.pair_of_entry), H)
         pointers, columns, places = self._all_replicas()
         side = self.n * self.R

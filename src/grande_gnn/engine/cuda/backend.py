@@ -26,7 +26,7 @@ class CudaBackend(Backend):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Kernels start on this device; float32 products are TF32 or full float32, those of halves are summed in float32."""
+        """Kernels run on this device; float32 products are TF32 or full float32, those of halves are summed in float32."""
         products = torch.backends.cuda.matmul
         before = products.allow_fp16_reduced_precision_reduction
         kind = "ieee" if self.settings.precision == "highest" else "tf32"

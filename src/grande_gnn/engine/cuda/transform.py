@@ -141,7 +141,7 @@ class TritonMLPHead(MLPHead):
         self.bits = {r: torch.empty(self.h, width, dtype=torch.int8, device=self.device) for r in repetitions}
         self._nothing = torch.empty(1, dtype=torch.int8, device=self.device)
         self._precision = "ieee" if settings.precision == "highest" else "tf32"
-        # Block sizes: the best of those tried on an H200 (docs/performance.md).
+        # Block sizes: the best of those tried on an H200 (benchmarks/README.md).
         BC = min(256, max(16, triton.next_power_of_2(self.c)))
         self._forward_blocks = {"BN": 128 if BC == 256 else 64, "BH": 32, "BC": BC}
         self._forward_blocks |= {"num_warps": 8 if BC in (64, 256) else 4, "num_stages": 1}

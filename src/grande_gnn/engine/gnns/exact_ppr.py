@@ -22,9 +22,9 @@ from grande_gnn.propagation import propagate
 __all__ = ["ExactPPR", "solve"]
 
 TOLERANCE = 1e-4
-"""Length of the residual, compared with the right side, at which a system is solved."""
+"""A system counts as solved when the residual is this small, relative to the right-hand side."""
 MOST_STEPS = 60
-"""Enough for α ≥ 0.05: the error falls by (√κ − 1)/(√κ + 1) in each step, with κ at most (2 − α)/α."""
+"""Enough for α ≥ 0.05: the error falls by the factor (√κ − 1)/(√κ + 1) in each step, with κ at most (2 − α)/α."""
 
 
 class ExactPPR(nn.Module):

@@ -20,7 +20,7 @@ __all__ = ["SAGE", "MeanLayer"]
 
 
 class MeanLayer(nn.Module):
-    """The node itself and the mean of its neighbors, each by weights of its own; the degree is that of x W."""
+    """The node itself and the mean of its neighbors, each with weights of its own; the degree is that of x W."""
 
     def __init__(self, n_inputs: int, n_outputs: int) -> None:
         super().__init__()

@@ -25,9 +25,9 @@ __all__ = [
 
 @triton.jit
 def _width(RC, QUADS: tl.constexpr):
-    """R·c, known to be a multiple of four where it is: then four numbers are read at once.
+    """R·c; if it is a multiple of four, the compiler can see that, and four numbers are read at once.
 
-    Kernels that sum halves must know no more, or eight are read at once, and the sums leave the threads.
+    Kernels that sum float16 must not see more: eight would be read at once, and sums would not stay inside a thread.
     """
     return RC // 4 * 4 if QUADS else RC
 
@@ -154,7 +154,7 @@ def degree_forward(
 
 @triton.jit
 def pair_weights(rho, rate, share, left, right, R, cap, BLOCK: tl.constexpr):
-    """In place of ρ²: w = 2·rate·exp(ρ²·rate)·(share_a + share_b), the gradient of the loss with respect to ρ², twice."""
+    """In place of ρ²: w = 2·rate·exp(ρ²·rate)·(share_a + share_b), twice the gradient of the loss with respect to ρ²."""
     p = tl.program_id(0).to(tl.int64)
     r = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = r < R

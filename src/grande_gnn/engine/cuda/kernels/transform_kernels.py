@@ -1,4 +1,4 @@
-"""Triton kernels of the head: dropout masks, and the second layer with what lies before it.
+"""Triton kernels of the head: dropout masks, and the second layer with the activation before it.
 
 The hidden layer of many replicas is the largest array of a training, so it is read as seldom as
 possible: the first product leaves W₁ᵀX in it; the forward kernel adds the bias, applies ReLU and dropout, and multiplies
@@ -47,7 +47,7 @@ def mask_inputs(X, out, turned, step, key, n, d, stride, p, scale, BN: tl.conste
 
 @triton.jit
 def turn(x, out, n, width, stride, BN: tl.constexpr, BW: tl.constexpr):
-    """A (n, width) array as (width, n), rows ``stride`` apart."""
+    """Transpose an (n, width) array to (width, n), with rows ``stride`` apart."""
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     cols = tl.program_id(1) * BW + tl.arange(0, BW)
     tile = tl.load(
@@ -127,8 +127,8 @@ def mlp_backward(
 ):  # fmt: skip
     """From ∂loss/∂H⁽⁰⁾ to the gradient of the hidden layer (in place of ``pre``), of W₂ and of b₁; for few classes.
 
-    Each program takes BH hidden units of one replica and ``rows_each`` samples; W₂'s and b₁'s parts of
-    the splits are added up afterwards in a fixed order, so that two runs agree.
+    Each program takes BH hidden units of one replica and ``rows_each`` samples; the partial gradients of W₂ and
+    b₁ are added up afterwards in a fixed order, so that two runs agree.
     """
     r = tl.program_id(0)
     split = tl.program_id(2)

@@ -28,7 +28,7 @@ LEAST = 0.5
 """Only higher scores are flagged."""
 
 MOST_FLAGGED = 0.1
-"""At most this share of the images is flagged, those with the highest scores."""
+"""At most this share of the unlabelled images is flagged, those with the highest scores."""
 
 LOWERED = 0.7
 """The confidence of flagged images is multiplied by this."""
@@ -69,7 +69,7 @@ def _doubt(full: Float, halves: Halves) -> Float:
 
 
 def is_unfamiliar(scores: Float, labelled: Mask) -> Mask:
-    """Which samples stand out: those with a high score, and at most a tenth of all."""
+    """Which samples stand out: those with a high score, and at most a tenth of the unlabelled ones."""
     if labelled.all():
         return np.zeros(len(scores), dtype=bool)
     limit = float(np.quantile(scores[~labelled], 1 - MOST_FLAGGED))

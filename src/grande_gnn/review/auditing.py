@@ -65,7 +65,7 @@ def judge(session: Session, row: object, label: str) -> None:
         (number,) = session.check_rows([row])
         if number != _next(session):
             raise InvalidInputError(
-                "the samples of an audit are judged in the order in which they were drawn: go on with the one on the page; "
+                "the samples of an audit are judged in the order in which they were drawn: judge the one on the page; "
                 f"got number {number}"
             )
         session.write(

@@ -1,4 +1,4 @@
-"""What the page is told: the state of the session, details of images, changes and the map, as JSON."""
+"""What the server sends to the page: the state of the session, details of images, changes and the map, as JSON."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Retraining:
     ----------
     train : from labels (file to label) to a labelling.
     done : called with the labelling and the labels it was trained on, in the thread.
-    failed : called with a sentence if a training failed; the thread goes on.
+    failed : called with a sentence if a training failed; the thread continues.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class Strategy:
     """A way to choose images: its name, one line about it, and the choice.
 
     ``choose(situation, n)`` returns rows, the most useful first, among them at least ``n`` that have no label if there
-    are so many; the caller drops rows that are labelled.
+    are that many; the caller drops rows that are labelled.
     """
 
     name: str

@@ -333,6 +333,7 @@ def test_with_more_classes_than_keys_typing_finds_one(reviewer, session, link, w
         session.decide("label", [number % 36], f"kind {number:02d}")
     page = reviewer.open(link)
     reviewer.queue(page, "class")
+    reviewer.wait(page, "document.querySelector('.gallery button')")
     page.keyboard.press("k")
     reviewer.wait(page, "document.getElementById('dialog').open")
     page.keyboard.type("ind 17")

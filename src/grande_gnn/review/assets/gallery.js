@@ -41,8 +41,9 @@ export class Gallery {
   }
 
   async update() {
+    if (!this.rows.length) return this.open(); // what is shown stays where it is, but nothing may become something
     if (this.queue.name === "class") this.choice();
-    await this.show();
+    return this.show();
   }
 
   async show() {

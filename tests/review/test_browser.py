@@ -267,6 +267,33 @@ def test_a_late_answer_does_not_bring_a_judged_image_back(reviewer, session, lin
     assert reviewer.errors == []
 
 
+def test_a_key_counts_as_soon_as_the_next_image_of_an_audit_is_shown(reviewer, session, link):
+    page = reviewer.open(link)
+    reviewer.queue(page, "audit")
+    page.click("#audit-start")
+    reviewer.wait(page, "document.querySelector('#stage .shown')")
+    first = reviewer.row(page)
+    late = []
+
+    def hold_the_confirmation(route):
+        if route.request.method == "POST":
+            late.append((route, route.fetch()))  # the server has it, and the page does not know yet
+        else:
+            route.continue_()
+
+    page.route("**/api/audit", hold_the_confirmation)
+    page.keyboard.press("1")
+    page.wait_for_timeout(2500)  # meanwhile the page asks for news
+    assert reviewer.row(page) == first
+    for route, answer in late:
+        route.fulfill(response=answer)
+    page.unroute("**/api/audit")
+    reviewer.wait(page, f"document.getElementById('stage').dataset.row !== '{first}'")
+    page.keyboard.press("1")
+    reviewer.wait(page, "document.getElementById('audit-estimate')?.textContent.includes('After 2 audited')")
+    assert reviewer.errors == []
+
+
 def test_saving_and_exporting_write_the_files(reviewer, session, link, out):
     page = reviewer.open(link)
     reviewer.queue(page, "unsure")

@@ -21,11 +21,11 @@ export class AuditView {
 
   get target() { return this.state?.running && this.state.row !== null ? [this.state.row] : []; }
 
-  // The server's state, or null if something was judged meanwhile: an older state would show a judged image again.
+  // The server's state, or null if something was or is being judged meanwhile: the answer to that is the newer state.
   async ask() {
     const turn = ++this.turn;
     const state = await read("audit");
-    return turn === this.turn ? state : null;
+    return turn === this.turn && !this.isSending ? state : null;
   }
 
   async open() {
@@ -45,24 +45,26 @@ export class AuditView {
 
   async act(body) {
     this.turn++;
+    this.isSending = true;
     try {
       this.state = await write("audit", body);
-      this.turn++;
-      this.show();
-      refresh();
     } catch (error) {
       message(`Not saved: ${error.message}`, 12);
+      this.isSending = false;
       await this.open();
+      return;
     }
+    this.isSending = false;
+    this.turn++;
+    this.show();
+    refresh();
   }
 
   async judge(label) {
     const [row] = this.target;
-    if (row === undefined || this.busy) return;
-    this.busy = true;
+    if (row === undefined || this.isSending) return;
     await this.act({ action: "judge", row, label });
     store.own.length = 0;
-    this.busy = false;
   }
 
   show() {

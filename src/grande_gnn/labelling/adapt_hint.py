@@ -12,10 +12,12 @@ from grande_gnn.labelling.result import Labelling
 
 __all__ = ["adapt_hint", "adapt_seconds"]
 
-PER_VIEW = {"cuda": 2e-4, "cpu": 0.02}
-PER_STEP = {"cuda": 0.05, "cpu": 0.9}
-"""Seconds to compute one view of one image, and for one training step of the last blocks, with lite0. Those for an H200
-are from ``benchmarks/results/adapt_time.csv``; those for two cores of a CPU are guesses."""
+PER_VIEW = {"cuda": 2e-4, "cpu": 0.016}
+PER_STEP = {"cuda": 0.05, "cpu": 0.65}
+PER_IMAGE = {"cuda": 0.0, "cpu": 0.09}
+"""Seconds with lite0, on an H200 and on two cores of a CPU, as in ``benchmarks/results/adapt_time.csv``: for one view of one image
+that is computed once; for one step of the last blocks; and for extracting an image again and labelling it twice, which on the
+H200 was not measured apart."""
 
 SHORT_S = 1200
 """Adapting is not suggested if it would take longer than this."""
@@ -27,8 +29,8 @@ N_TRAININGS = 3
 def adapt_seconds(n_images: int, device: str) -> float:
     """Roughly how long adapting takes on a kind of device, ``"cpu"`` or ``"cuda"``."""
     defaults = DEFAULTS[device]
-    views = (2 * defaults["n_views"] + 1) * n_images * PER_VIEW[device]
-    return views + N_TRAININGS * defaults["recipe"].steps * PER_STEP[device]
+    per_image = (2 * defaults["n_views"] + 1) * PER_VIEW[device] + PER_IMAGE[device]
+    return n_images * per_image + N_TRAININGS * defaults["recipe"].steps * PER_STEP[device]
 
 
 def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:

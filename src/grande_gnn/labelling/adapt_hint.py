@@ -15,9 +15,9 @@ __all__ = ["adapt_hint", "adapt_seconds"]
 PER_VIEW = {"cuda": 2e-4, "cpu": 0.016}
 PER_STEP = {"cuda": 0.05, "cpu": 0.65}
 PER_IMAGE = {"cuda": 0.0, "cpu": 0.09}
-"""Seconds with lite0, on an H200 and on two cores of a CPU, as in ``benchmarks/results/adapt_time.csv``: for one view of one image
-that is computed once; for one step of the last blocks; and for extracting an image again and labelling it twice, which on the
-H200 was not measured apart."""
+"""Seconds with lite0, on an H200 and on two cores of a CPU (``benchmarks/results/adapt_time.csv``): for one view of one
+image that is computed once; for one step of the last blocks; and for extracting an image again and labelling it twice,
+which was not measured apart on the H200."""
 
 SHORT_S = 1200
 """Adapting is not suggested if it would take longer than this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["count", "natural_key", "percent", "short", "whole"]
+__all__ = ["beginning", "count", "natural_key", "percent", "short", "whole"]
 
 
 def count(number: int) -> str:

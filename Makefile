@@ -16,7 +16,8 @@ test: $(VENV)/.test lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "$(FAST)" -n 2 --dist worksteal
 
 test-all: $(VENV)/.test-all
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "$(SLOW)" -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "($(SLOW)) and not alone" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m alone
 
 # The oldest versions that pyproject.toml allows, in an environment of their own. torch is that of constraints.txt, because its oldest
 # version brings gigabytes of CUDA packages: make test-min MIN_TORCH=torch==2.8.0

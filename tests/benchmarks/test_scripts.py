@@ -58,6 +58,7 @@ def test_precisions_are_compared_fold_by_fold(features_file, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_the_engine_beside_the_loop_and_the_limit(tmp_path):
     pytest.importorskip("torch_geometric", reason="needs the extra pyg")
     out = tmp_path / "engine.csv"
@@ -66,8 +67,7 @@ def test_the_engine_beside_the_loop_and_the_limit(tmp_path):
     assert float(row["ratio"]) == pytest.approx(
         float(row["pyg_ms_per_training"]) / float(row["ms_per_training"])
     )
-    assert float(row["limit_seconds"]) > 0
-    assert float(row["of_limit"]) == pytest.approx(float(row["limit_seconds"]) / float(row["seconds"]))
+    assert 0 < float(row["of_limit"]) < 1.5
     assert row["cpu"]
     assert "one-sgc" in said
 
@@ -138,13 +138,13 @@ def test_the_pipeline_is_measured_stage_by_stage_and_resumed(tmp_path):
         assert float(row["accuracy"]) > 0.3
 
 
-def test_the_parts_of_an_epoch_add_up_and_have_limits(tmp_path):
+def test_the_parts_of_an_epoch_add_up_and_none_is_far_below_its_limit(tmp_path):
     out = tmp_path / "parts.csv"
     run("epoch_parts.py", "--n", 3000, "--threads", 1, "--epochs", 3, "--out", out)
     rows = {row["part"]: row for row in rows_of(out)}
     parts = [float(row["seconds"]) for name, row in rows.items() if name != "epoch"]
     assert sum(parts) == pytest.approx(float(rows["epoch"]["seconds"]), rel=0.01)
-    assert float(rows["products"]["limit_seconds"]) > 0
+    assert float(rows["products"]["seconds"]) > 0.5 * float(rows["products"]["limit_seconds"])
 
 
 @pytest.mark.slow

@@ -70,7 +70,6 @@ def test_random_views_are_rough_where_that_is_faster_and_the_center_is_exact(mon
 def test_progress_ends_at_the_number_of_views():
     told = []
     CachedViews(live(), 5, nn.Identity(), 1, generator(), lambda *done: told.append(done))
-    assert told[-1] == (15, 15)
     assert told == [(4, 15), (5, 15), (9, 15), (10, 15), (14, 15), (15, 15)]
 
 

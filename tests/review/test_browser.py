@@ -206,24 +206,32 @@ def test_a_lasso_selects_what_lies_inside(reviewer, session, link):
     assert reviewer.errors == []
 
 
-def test_an_audit_hides_our_answer(reviewer, session, link):
+AUDITED = "document.getElementById('audit-estimate')?.textContent.includes('After {} audited')"
+"""Whether the page shows the estimate after so many images."""
+
+
+def started_audit(reviewer, link):
+    """A page that shows the first image of an audit."""
     page = reviewer.open(link)
     reviewer.queue(page, "audit")
     page.click("#audit-start")
     reviewer.wait(page, "document.querySelector('#stage .shown')")
+    return page
+
+
+def test_an_audit_hides_our_answer(reviewer, session, link):
+    page = started_audit(reviewer, link)
     assert page.query_selector("#classes .is") is None
     assert page.inner_text("#near") == ""
     assert "%" not in page.inner_text("#stage")
     for n in range(1, 4):
         page.keyboard.press("1")
-        reviewer.wait(
-            page, f"document.getElementById('audit-estimate')?.textContent.includes('After {n} audited')"
-        )
+        reviewer.wait(page, AUDITED.format(n))
     assert session.state.audit is not None
     assert [*session.state.audit.judged.values()] == ["blue"] * 3
     assert "95 % confidence sequence" in page.inner_text("#stage")
     page.keyboard.press("u")
-    reviewer.wait(page, "document.getElementById('audit-estimate')?.textContent.includes('After 2 audited')")
+    reviewer.wait(page, AUDITED.format(2))
     page.click("#audit-end")
     reviewer.wait(page, "document.getElementById('audit-start')")
     assert len(session.state.audited) == 2
@@ -231,10 +239,7 @@ def test_an_audit_hides_our_answer(reviewer, session, link):
 
 
 def test_a_late_answer_does_not_bring_a_judged_image_back(reviewer, session, link):
-    page = reviewer.open(link)
-    reviewer.queue(page, "audit")
-    page.click("#audit-start")
-    reviewer.wait(page, "document.querySelector('#stage .shown')")
+    page = started_audit(reviewer, link)
     late = []
 
     def hold_the_first(route):
@@ -245,14 +250,13 @@ def test_a_late_answer_does_not_bring_a_judged_image_back(reviewer, session, lin
 
     page.route("**/api/audit", hold_the_first)
     page.keyboard.press("1")
-    wait = "document.getElementById('audit-estimate')?.textContent.includes('After {} audited')"
-    reviewer.wait(page, wait.format(1))
+    reviewer.wait(page, AUDITED.format(1))
     for _ in range(1000):  # the page asks again after every decision; this answer is held
         if late:
             break
         page.wait_for_timeout(15)
     page.keyboard.press("1")
-    reviewer.wait(page, wait.format(2))
+    reviewer.wait(page, AUDITED.format(2))
     shown = reviewer.row(page)
     page.evaluate(
         "window.rows = []; const stage = document.getElementById('stage');"
@@ -263,15 +267,12 @@ def test_a_late_answer_does_not_bring_a_judged_image_back(reviewer, session, lin
     page.wait_for_timeout(500)
     assert set(page.evaluate("rows")) <= {str(shown)}
     page.keyboard.press("1")
-    reviewer.wait(page, wait.format(3))
+    reviewer.wait(page, AUDITED.format(3))
     assert reviewer.errors == []
 
 
 def test_a_key_counts_as_soon_as_the_next_image_of_an_audit_is_shown(reviewer, session, link):
-    page = reviewer.open(link)
-    reviewer.queue(page, "audit")
-    page.click("#audit-start")
-    reviewer.wait(page, "document.querySelector('#stage .shown')")
+    page = started_audit(reviewer, link)
     first = reviewer.row(page)
     late = []
 
@@ -290,7 +291,7 @@ def test_a_key_counts_as_soon_as_the_next_image_of_an_audit_is_shown(reviewer, s
     page.unroute("**/api/audit")
     reviewer.wait(page, f"document.getElementById('stage').dataset.row !== '{first}'")
     page.keyboard.press("1")
-    reviewer.wait(page, "document.getElementById('audit-estimate')?.textContent.includes('After 2 audited')")
+    reviewer.wait(page, AUDITED.format(2))
     assert reviewer.errors == []
 
 

@@ -104,6 +104,37 @@ def test_labels_apart_from_each_other_are_mixed():
     assert 8 < changes < 36  # neither two blocks nor strictly alternating
 
 
+def test_one_more_label_hardly_changes_the_halves_of_the_others():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 10, 400)
+    moved = []
+    for _ in range(20):
+        codes = np.full(400, -1)
+        codes[rng.choice(400, 60, replace=False)] = 0
+        codes = np.where(codes == 0, truth, -1)
+        more = codes.copy()
+        new = rng.choice(np.flatnonzero(codes < 0))
+        more[new] = truth[new]
+        moved.append(np.mean((split_halves(codes)[0] != split_halves(more)[0])[codes >= 0]))
+    assert np.mean(moved) < 0.1
+
+
+def test_one_more_label_moves_nothing_in_classes_with_an_even_number_before_and_after_it():
+    codes = np.full(100, -1)
+    codes[::10] = np.repeat([0, 1, 2, 3, 4], 2)
+    more = codes.copy()
+    more[45] = 2
+    elsewhere = (codes >= 0) & (codes != 2)
+    np.testing.assert_array_equal(split_halves(codes)[0][elsewhere], split_halves(more)[0][elsewhere])
+
+
+def test_samples_without_labels_that_are_appended_change_nothing():
+    codes = np.arange(40) % 4
+    codes[1::2] = -1
+    longer = np.concatenate([codes, np.full(25, -1)])
+    np.testing.assert_array_equal(split_halves(codes)[0], split_halves(longer)[0][:40])
+
+
 def test_each_half_is_blind_to_the_other_halfs_labels(three_blobs, problem):
     """Lies in one half change what that half says, and never what the other says about its rows."""
     _, _, codes = three_blobs

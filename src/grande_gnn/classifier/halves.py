@@ -4,6 +4,9 @@ The labels of each class are divided between the halves as evenly as they can be
 half only; the other half never predicts it. Samples of one group (copies of one image) are always in the same half, so
 that no half has seen a copy of what it is asked about. Labels side by side in file order stay together too, since
 neighbors in a folder are often pictures of one thing; a series is cut only where a half has enough of its class.
+
+One more label hardly changes the halves of the others: each row has a half of its own that it is put into while there is
+room for its class. What the halves say about members and labels thus changes little with one more label.
 """
 
 from __future__ import annotations
@@ -108,22 +111,29 @@ def split_halves(codes: NDArray[np.int64], groups: NDArray[np.int64] | None = No
     ([1, 2], 2)
     """
     groups = np.arange(len(codes)) if groups is None else groups
+    known = codes >= 0
     in_second = np.zeros(len(codes), dtype=bool)
     decided: dict[int, bool] = {}
-    sizes = np.zeros((2, codes.max() + 1))
-    known = codes >= 0
-    half_of_class = -(-np.bincount(codes[known]) // 2)
-    series = _series(codes)
-    mixed = [series[i] for i in np.random.default_rng(0).permutation(len(series))]
-    for rows in sorted(mixed, key=lambda rows: (codes[rows[0]], -len(rows))):
+    limits = _limits(np.bincount(codes[known]))
+    sizes = np.zeros_like(limits)
+    draws = np.random.default_rng(0).random((len(codes), 2))  # a row's numbers never depend on other rows
+    place, wish = draws[:, 0], draws[:, 1] < 0.5
+    for rows in sorted(_series(codes), key=lambda rows: (codes[rows[0]], -len(rows), place[rows[0]])):
         code = codes[rows[0]]
-        balance = sizes[0, code] - sizes[1, code] or sizes[0].sum() - sizes[1].sum()
-        second = bool(balance > 0)
+        balance = sizes[0, code] - sizes[1, code] if len(rows) > 1 else 0
+        second = bool(balance > 0 if balance else wish[rows[0]])
         for row in rows:
-            is_full = bool(sizes[int(second), code] >= half_of_class[code])
+            is_full = bool(sizes[int(second), code] >= limits[int(second), code])
             in_second[row] = decided.setdefault(int(groups[row]), second != is_full)
             sizes[int(in_second[row]), code] += 1
     return known & ~in_second, known & in_second
+
+
+def _limits(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The labels of each class in the first and in the second half; classes with an odd number take turns."""
+    more = counts % 2 * (np.cumsum(counts % 2) % 2)
+    first = counts // 2 + more
+    return np.stack([first, counts - first])
 
 
 def _series(codes: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.full_fit import full_fit
-from grande_gnn.review.quick import RIDGE, STRENGTH, Basis, QuickAnswer, _principal, answer_of, basis_of
+from grande_gnn.review.quick import PENALTY, Basis, QuickAnswer, _principal, answer_of, basis_of
 
 
 @pytest.fixture
@@ -46,42 +47,83 @@ def test_a_label_that_is_withdrawn_speaks_no_longer(full, quick):
     codes = [
         quick._codes([g.get(row, "") for row in range(36)], quick.classes) for g in (given_of(full), given)
     ]
-    with_it, without = (quick.basis.scores(c, 3) for c in codes)
+    everything = np.ones(3, dtype=bool)
+    with_it, without = (quick.basis.logits(quick.basis.fit(c, 3), everything) for c in codes)
     own = quick.classes.index(full.given[0])
     assert without[0, own] < with_it[0, own]
 
 
-def test_scores_are_the_ridge_regression_of_the_labelled_rows():
+@pytest.mark.parametrize(("lost", "instead"), [("blue", "green"), ("green", "red"), ("red", "blue")])
+def test_a_class_that_lost_its_labels_is_answered_no_more(full, quick, lost, instead):
+    given = {row: instead if label == lost else label for row, label in given_of(full).items()}
+    answer = quick.answer(given)
+    assert lost in full.labels
+    assert lost not in answer.labels
+    assert np.isfinite(answer.confidence).all()
+
+
+def test_it_is_logistic_regression_in_which_all_classes_count_the_same():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(12, 4)).astype(np.float32)
-    codes = np.array([0, 1, 2, 0, 1] + [-1] * 7)
-    target = np.eye(3)[codes[:5]] - 1 / 3
-    # The dual form of the same regression.
-    K = Z[:5] @ Z[:5].T
-    expected = Z @ Z[:5].T @ np.linalg.solve(K + RIDGE * np.eye(5), target)
-    np.testing.assert_allclose(Basis(Z).scores(codes, 3), expected, atol=1e-5)
+    codes = np.array([0, 1, 2, 0, 0, 1] + [-1] * 6)
+    (W,) = Basis((Z,)).fit(codes, 3)
+    expected = LogisticRegression(
+        C=1 / PENALTY, fit_intercept=False, class_weight="balanced", tol=1e-8, max_iter=1000
+    )
+    expected.fit(Z[:6], codes[:6])
+    p = np.exp(Z @ W)
+    np.testing.assert_allclose(p / p.sum(1, keepdims=True), expected.predict_proba(Z), atol=1e-3)
+
+
+def test_the_start_changes_the_time_and_not_the_solution():
+    rng = np.random.default_rng(0)
+    basis = Basis((rng.normal(size=(12, 4)).astype(np.float32),))
+    codes = np.array([0, 1, 2, 0, 0, 1] + [-1] * 6)
+    W = basis.fit(codes, 3)
+    np.testing.assert_allclose(basis.fit(codes, 3, W + rng.normal(size=W.shape)), W, atol=0.05)
+
+
+def test_logits_are_the_mean_over_the_graphs_and_a_class_without_labels_has_none():
+    rng = np.random.default_rng(0)
+    parts = tuple(rng.normal(size=(5, 4)).astype(np.float32) for _ in range(2))
+    W = rng.normal(size=(2, 4, 3))
+    F = Basis(parts).logits(W, np.array([True, False, True]))
+    mean = ((parts[0] @ W[0] + parts[1] @ W[1]) / 2)[:, [0, 2]]
+    np.testing.assert_allclose(F[:, [0, 2]], mean - mean.mean(axis=1, keepdims=True), atol=1e-5)
+    assert not F[:, 1].any()
 
 
 def test_the_answer_is_the_formula(full, quick):
     other = {**given_of(full), 20: "red", 21: "red", 22: "green"}
     now = [other.get(row, "") for row in range(36)]
-    before, after = (
-        quick.basis.scores(quick._codes(labels, quick.classes), 3) for labels in (full.given, now)
+    everything = np.ones(3, dtype=bool)
+    then, after = (
+        quick.basis.logits(quick.basis.fit(quick._codes(labels, quick.classes), 3), everything)
+        for labels in (full.given, now)
     )
     logs = np.log(np.maximum(full.classifier.label_distributions_, 1e-9))
-    R, L = before - before.mean(1, keepdims=True), logs - logs.mean(1, keepdims=True)
-    slope = np.linalg.lstsq(R.reshape(-1, 1), L.ravel(), rcond=None)[0][0]
-    best = (logs + STRENGTH * slope * (after - before)).argmax(axis=1)
+    logs -= logs.mean(axis=1, keepdims=True)
+    slope = np.linalg.lstsq(then.reshape(-1, 1), logs.ravel(), rcond=None)[0][0]
+    n_then = sum(map(bool, full.given))
+    logits = n_then / (n_then + 3) * (logs - slope * then) + slope * after
+    best = logits.argmax(axis=1)
     expected = [label or quick.classes[c] for label, c in zip(now, best, strict=True)]
-    assert quick.answer(other).labels == expected
+    answer = quick.answer(other)
+    assert answer.labels == expected
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    changed = [row for row in range(36) if expected[row] != full.labels[row] and not now[row]]
+    np.testing.assert_allclose(answer.confidence[changed], (p.max(1) / p.sum(1))[changed], atol=1e-3)
 
 
-def test_the_basis_has_rows_of_length_one_that_are_alike_in_a_neighborhood(full):
+def test_the_basis_has_a_part_for_each_graph_whose_rows_are_alike_in_a_neighborhood(full):
     basis = basis_of(full)
-    np.testing.assert_allclose(np.linalg.norm(basis.rows, axis=1), 1, atol=1e-5)
+    assert len(basis.parts) == len(full.classifier.committee_.members)
     near = full.neighbors.lists(4)[:, 1:]
-    alike = np.einsum("id,ijd->ij", basis.rows, basis.rows[near]).mean()
-    assert alike > (basis.rows @ basis.rows.T).mean() + 0.3
+    for rows in basis.parts:
+        np.testing.assert_allclose(np.square(rows).sum(axis=1).mean(), 1, atol=1e-5)
+        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        alike = np.einsum("id,ijd->ij", unit, unit[near]).mean()
+        assert alike > (unit @ unit.T).mean() + 0.3
 
 
 def test_many_features_are_reduced_to_their_principal_components():

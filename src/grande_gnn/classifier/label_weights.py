@@ -1,7 +1,9 @@
 """The weight of each label in the loss when settings are automatic.
 
 All classes count the same, whatever their number of labels: wᵢ = tᵢ / Σ_j t_j over the labels j of the same class,
-scaled to mean 1. The trust tᵢ is 1 unless a training that did not know the label contradicts it with near-certainty.
+scaled to mean 1. The trust tᵢ is 1 unless a training that did not know the label contradicts it with near-certainty. A
+training that knows few other labels of that class cannot contradict it, or only in part: it may have seen too little of the
+class. Otherwise one more label would change the weights, and with them the answer, for no good reason.
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ images would lose more weight than wrong labels."""
 GOOD_ENOUGH = 0.6
 """Labels are trusted less only if at least this share of the held-out predictions is right; otherwise a disagreement
 says more about the training than about the label."""
+
+ENOUGH_LABELS = (1, 3)
+"""Other labels of the class that the training knows: with the first number it contradicts nothing, from the second on it
+counts fully. With two labels per class, labels that were trusted less were correct ones of hard images."""
 
 Float = NDArray[np.float64]
 
@@ -53,6 +59,13 @@ def trust_in_labels(halves: Halves | None, n_samples: int) -> Float:
     own = p[places, held_out.labels]
     p[places, held_out.labels] = 0.0
     best = p.max(axis=1)
-    doubtful = answerable & (best > SURE)
-    trust[held_out.rows[doubtful]] = np.clip((own / (own + best))[doubtful], LEAST_TRUST, None)
+    doubt = answerable * (best > SURE) * np.interp(_others(halves, held_out.rows), ENOUGH_LABELS, (0.0, 1.0))
+    trust[held_out.rows] = np.clip(1 - doubt * best / (own + best), LEAST_TRUST, None)
     return trust
+
+
+def _others(halves: Halves, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many labels of each row's class the half knows that does not know the row's own."""
+    codes = halves.codes
+    first, second = (np.bincount(codes[known], minlength=codes.max() + 1)[codes[rows]] for known in halves.known)
+    return np.where(halves.known[0][rows], second, first)

@@ -59,7 +59,7 @@ def trust_in_labels(halves: Halves | None, n_samples: int) -> Float:
     own = p[places, held_out.labels]
     p[places, held_out.labels] = 0.0
     best = p.max(axis=1)
-    doubt = answerable * (best > SURE) * np.interp(_others(halves, held_out.rows), ENOUGH_LABELS, (0.0, 1.0))
+    doubt = (best > SURE) * np.interp(_others(halves, held_out.rows), ENOUGH_LABELS, (0.0, 1.0))
     trust[held_out.rows] = np.clip(1 - doubt * best / (own + best), LEAST_TRUST, None)
     return trust
 
@@ -67,5 +67,7 @@ def trust_in_labels(halves: Halves | None, n_samples: int) -> Float:
 def _others(halves: Halves, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many labels of each row's class the half knows that does not know the row's own."""
     codes = halves.codes
-    first, second = (np.bincount(codes[known], minlength=codes.max() + 1)[codes[rows]] for known in halves.known)
+    first, second = (
+        np.bincount(codes[known], minlength=codes.max() + 1)[codes[rows]] for known in halves.known
+    )
     return np.where(halves.known[0][rows], second, first)

@@ -333,10 +333,12 @@ def main() -> None:
     parser.add_argument("--every", type=float, nargs="+", default=[0.5, 2.0], help="seconds per decision")
     parser.add_argument("--moments", type=int, default=10, help="full trainings for comparison at each pace")
     parser.add_argument("--size", type=int, default=20_000)
+    parser.add_argument("--note", default="", help="what sets these rows apart, added to the note of each")
     parser.add_argument("--out", type=Path, default=RESULTS / "review.csv")
     options = parser.parse_args()
     settings = f"{options.model}, {'paper' if options.paper else 'automatic'}"
     for row in PARTS[options.part](options):
+        row["note"] += options.note and f", {options.note}"
         write_rows(
             [*read_rows(options.out), {**row, "settings": settings, "seed": options.seed}], options.out
         )

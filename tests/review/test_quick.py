@@ -105,7 +105,8 @@ def test_the_answer_is_the_formula(full, quick):
     logs -= logs.mean(axis=1, keepdims=True)
     slope = np.linalg.lstsq(then.reshape(-1, 1), logs.ravel(), rcond=None)[0][0]
     n_then = sum(map(bool, full.given))
-    logits = n_then / (n_then + 3) * (logs - slope * then) + slope * after
+    explained = 1 - np.square(logs - slope * then).sum() / np.square(logs).sum()
+    logits = (1 - 3 / (n_then + 3) * explained) * (logs - slope * then) + slope * after
     best = logits.argmax(axis=1)
     expected = [label or quick.classes[c] for label, c in zip(now, best, strict=True)]
     answer = quick.answer(other)

@@ -8,10 +8,11 @@ logarithms of the probabilities P of the full training:
     F(labels) = logits of logistic regression on the labelled rows of Z, in which all classes count the same; mean over Z
     quick = r (log P − s F(then)) + s F(now),                   s: the slope of log P on F(then)
 
-r is the share of the labels that are the same then and now: what logistic regression cannot explain about the full training
-counts less, the more labels are new. So after a few decisions the full training's answer stays where they say nothing. Z is
-computed once; an answer then takes a fraction of a second, and is marked as provisional until the full training has replaced
-it. docs/review.md tells how often both agree.
+What logistic regression cannot explain about the full training counts less, the more labels are new: r = 1 − (1 − q) R² with
+the share q of the labels that are the same then and now, and the share R² of log P that F(then) explains. So the answer of
+the full training stays where the new labels say nothing, if they are few or if logistic regression is no good model of it.
+Z is computed once; an answer then takes a fraction of a second, and is marked as provisional until the full training has
+replaced it. docs/review.md tells how often both agree.
 """
 
 from __future__ import annotations
@@ -179,6 +180,12 @@ class QuickAnswer:
         F = self._then[1]
         return max(float((self._logs * F).sum() / max((F * F).sum(), 1e-12)), 0.0)
 
+    @cached_property
+    def _explained(self) -> float:
+        """R²: the share of log P that s F(then) explains."""
+        rest = self._logs - self._slope * self._then[1]
+        return 1 - float((rest * rest).sum() / max((self._logs * self._logs).sum(), 1e-12))
+
     def _codes(self, labels: list[str], names: list[str]) -> NDArray[np.int64]:
         code = {name: c for c, name in enumerate(names)}
         return np.array([code.get(label, -1) for label in labels], dtype=np.int64)
@@ -196,7 +203,8 @@ class QuickAnswer:
         known = _with_labels(after, len(names))
         F = self.basis.logits(self.basis.fit(after, len(names), W), known)
         same = np.sum((before == after) & (after >= 0)) / np.sum((before >= 0) | (after >= 0))
-        logits = same * (logs - self._slope * then) + self._slope * F
+        kept = 1 - (1 - same) * self._explained
+        logits = kept * (logs - self._slope * then) + self._slope * F
         return self._read(np.where(known, logits, -np.inf), names, now)
 
     def _read(self, logits: Float, names: list[str], given: list[str]) -> Answer:

@@ -9,7 +9,8 @@ Splits are trained side by side in ``--jobs`` processes. With 8 labels per class
 file order; otherwise each is a random draw.
 
 Accuracies are those on unlabelled images: ``frozen`` of GRaNDe with automatic settings on the network as it comes,
-``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side.
+``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side,
+``mixed`` of the mean of the probabilities of ``head`` and ``both``.
 A row of the recipe ``judged-NAME`` is what ``grande label --adapt`` does with the recipe NAME: networks adapted with halves
 judge, ``used`` is what they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy.
 A row of ``comatch`` has the accuracy of CoMatch as ``head``.
@@ -77,6 +78,10 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "no-contrast": ("last", replace(BASE, contrast=0.0)),
     "no-bank": ("last", replace(BASE, smoothing=0.0)),
     "no-average": ("last", replace(BASE, ema=0.0)),
+    "ema0.995": ("last", replace(BASE, ema=0.995)),
+    "ratio5": ("last", replace(BASE, ratio=5)),
+    "steps800-two-lessons": ("last", replace(BASE, steps=800, lessons=2)),
+    "steps800-three-lessons": ("last", replace(BASE, steps=800, lessons=3)),
     "new-views": ("live", BASE),  # the default on a GPU, with the last 11 blocks
     "no-lesson-rate0.1": ("last", replace(ONCE, backbone_rate=0.1)),
     "no-lesson-rate1": ("last", replace(ONCE, backbone_rate=1.0)),
@@ -332,6 +337,12 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     names = [f"{code:03d}" if code >= 0 else "" for code in codes]
     fitted = {used: photos.classifier(X, names, **more[used]) for used, X in sources.items()}
     row |= {used: accuracy(clf.label_distributions_) for used, clf in fitted.items()}
+    row["mixed"] = accuracy(own + fitted["both"].label_distributions_)
+    if options.dump:
+        answers = {used: clf.label_distributions_.astype(np.float16) for used, clf in fitted.items()}
+        name = "-".join(map(str, task))
+        kept = {"features": adapted.astype(np.float16)} if options.dump_features else {}
+        np.savez(options.dump / f"{name}-{options.extractor}.npz", own=own.astype(np.float16), **answers, **kept)
     if is_judged:
         fitted["frozen"] = teacher
         right = {used: hits(clf) for used, clf in fitted.items()}
@@ -453,6 +464,8 @@ def main() -> None:
         "--maps", type=Path, help="folder in which the maps of views are kept for later runs"
     )
     running.add_argument("--views", type=int, default=16, help="views of each kind that are computed once")
+    running.add_argument("--dump", type=Path, help="folder for the probabilities of each row")
+    running.add_argument("--dump-features", action="store_true", help="and for the adapted features")
     running.add_argument("--steps", type=int, default=0, help="another number of steps, with the next two")
     running.add_argument("--batch", type=int, default=16)
     running.add_argument("--ratio", type=int, default=2)

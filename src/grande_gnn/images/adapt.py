@@ -312,9 +312,8 @@ def _shrink(training: AdaptTraining, error: torch.OutOfMemoryError) -> None:
             f"the GPU has not enough memory to adapt with {training.batch} labelled images per step: use --adapt last, a "
             f"smaller extractor or a GPU with more memory; got {str(error).splitlines()[0]}"
         ) from error
-    training.optimizer.zero_grad(set_to_none=True)
+    training.shrink()
     torch.cuda.empty_cache()
-    training.batch //= 2
     logger.warning("not enough GPU memory: adapting with %d labelled images per step", training.batch)
 
 

@@ -342,7 +342,9 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
         answers = {used: clf.label_distributions_.astype(np.float16) for used, clf in fitted.items()}
         name = "-".join(map(str, task))
         kept = {"features": adapted.astype(np.float16)} if options.dump_features else {}
-        np.savez(options.dump / f"{name}-{options.extractor}.npz", own=own.astype(np.float16), **answers, **kept)
+        np.savez(
+            options.dump / f"{name}-{options.extractor}.npz", own=own.astype(np.float16), **answers, **kept
+        )
     if is_judged:
         fitted["frozen"] = teacher
         right = {used: hits(clf) for used, clf in fitted.items()}

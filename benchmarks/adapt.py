@@ -201,7 +201,8 @@ class Photos:
             self.labels = archive["labels"].astype(np.int64)
         self.loaded = load_trainable(options.extractor, options.weights).to(self.device)
         self.tail = self.loaded.network.split(task.blocks)[1]
-        fast = load_extractor(options.extractor, options.weights).to(self.device)
+        load = load_extractor if self.device.type == "cpu" else load_trainable
+        fast = load(options.extractor, options.weights).to(self.device)
         self.trunk = fast.network.split(task.blocks)[0].eval()
         self.live = LiveViews(
             unpack(self.file, self.loaded.preprocess.resize)[0], self.loaded.preprocess,

@@ -22,7 +22,7 @@ from common import hardware, read_rows, write_rows
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
 from grande_gnn.images.adapt import DEFAULTS, predicted_gib
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
-from grande_gnn.images.networks import load_extractor, load_trainable
+from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.pseudo_targets import WINDOW
 from grande_gnn.images.view_source import LiveViews, TrunkViews
 
@@ -45,9 +45,8 @@ class Setting:
         views: Any = self.views(size)
         network = self.loaded.network
         if form == "last":
-            _, network = network.split(BLOCKS)  # type: ignore[operator]
-            trunk = load_extractor("lite0", self.options.weights).to(self.device).network.split(BLOCKS)[0]
-            views = TrunkViews(views, trunk.eval())
+            trunk, network = network.split(BLOCKS)  # type: ignore[operator]
+            views = TrunkViews(views, copy.deepcopy(trunk).eval())
         training = AdaptTraining(
             copy.deepcopy(network), views, self.codes, Recipe(), n_classes=17, n_features=1280,
             marginal=torch.full((17,), 1 / 17),

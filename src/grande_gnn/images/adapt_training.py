@@ -166,7 +166,7 @@ class AdaptTraining:
         if self.codes.is_cuda:  # a recorded step reads its rates from tensors
             for group in filled:
                 group["lr"] = torch.tensor(recipe.lr, device=self.codes.device)
-            return torch.optim.AdamW(filled, betas=(0.9, 0.99), capturable=True)
+            return torch.optim.AdamW(filled, betas=(0.9, 0.99), fused=True, capturable=True)
         return torch.optim.AdamW(filled, lr=recipe.lr, betas=(0.9, 0.99))
 
     @property

@@ -13,7 +13,8 @@ Accuracies are those on unlabelled images: ``frozen`` of GRaNDe with automatic s
 ``mixed`` of the mean of the probabilities of ``head`` and ``both``.
 A row of the recipe ``judged-NAME`` is what ``grande label --adapt`` does with the recipe NAME: networks adapted with halves
 judge, ``used`` is what they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy.
-A row of ``comatch`` has the accuracy of CoMatch as ``head``.
+A row of ``comatch`` has the accuracy of CoMatch as ``head``, and a row of ``logistic`` that of logistic regression on the
+features of the original network, with its parameters chosen by cross-validation.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from committee import logistic
 from common import hardware, read_rows, write_rows
 from grande_gnn import GrandeClassifier
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
@@ -69,7 +71,10 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "rate0.1": ("last", replace(BASE, backbone_rate=0.1)),
     "rate1": ("last", replace(BASE, backbone_rate=1.0)),
     "steps200": ("last", replace(BASE, steps=200)),
+    "steps600": ("last", replace(BASE, steps=600)),
     "steps800": ("last", replace(BASE, steps=800)),
+    "weak-600": ("last", replace(BASE, contrast_with="weak", steps=600)),
+    "weak-800": ("last", replace(BASE, contrast_with="weak", steps=800)),
     "no-mean-teacher": ("last", replace(BASE, mean_teacher=False)),
     "uniform": ("last", replace(BASE, align="uniform")),
     "no-alignment": ("last", replace(BASE, align="none")),
@@ -301,10 +306,24 @@ def comatch(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     }  # fmt: skip
 
 
+def logistic_regression(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
+    """A row with the accuracy of logistic regression on the features of the original network."""
+    codes = given_labels(photos.labels, task.labels, task.split)
+    start = time.perf_counter()
+    right = (logistic(photos.frozen, codes) == photos.labels)[codes < 0]
+    return {
+        **task._asdict(), "form": "logistic", "extractor": options.extractor, "model": "",
+        "head": round(100 * float(right.mean()), 3), "train_seconds": round(time.perf_counter() - start, 2),
+        "jobs": options.jobs,
+    }  # fmt: skip
+
+
 def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
     """One row."""
     if task.recipe == "comatch":
         return comatch(task, photos, options)
+    if task.recipe == "logistic":
+        return logistic_regression(task, photos, options)
     is_judged = task.recipe.startswith(JUDGED)
     form, recipe = find_recipe(task.recipe.removeprefix(JUDGED))
     if options.steps:

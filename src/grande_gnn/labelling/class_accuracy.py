@@ -7,6 +7,8 @@ the wide interval it started from.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
@@ -34,7 +36,7 @@ def class_accuracies(
     """
     n_classes = 1 + max((int(codes.max()) for codes in (received, unlabelled) if len(codes)), default=-1)
 
-    def totals(codes: Codes, values: Float | None = None) -> Float:
+    def totals(codes: Codes, values: Float | None = None) -> NDArray[Any]:
         return np.bincount(codes, values, minlength=n_classes)
 
     n_held_out, n_others = totals(received), totals(unlabelled)
@@ -46,8 +48,8 @@ def class_accuracies(
     misses = totals(received, weights * (1 - right)) + PRIOR_SIZE * (1 - prior)
     low, high = (beta.ppf(level, hits, misses) for level in (0.025, 0.975))
     value = hits / (hits + misses)
-    ends = np.stack([value, np.minimum(low, value), np.maximum(high, value)], axis=1)
+    low, high = np.minimum(low, value), np.maximum(high, value)
     return {
-        int(c): AccuracyEstimate(*ends[c].tolist(), int(n_held_out[c]))
+        int(c): AccuracyEstimate(float(value[c]), float(low[c]), float(high[c]), int(n_held_out[c]))
         for c in np.flatnonzero(n_held_out + n_others)
     }

@@ -75,10 +75,10 @@ def view_halves(halves: Halves, full: Float) -> HalfViews:
     """Arrange the predictions of the halves; ``full`` are the probabilities of the training on all labels."""
     held_out, answerable = halves.held_out(), halves.answerable()
     unlabelled = np.flatnonzero(halves.codes < 0)
-    predicted, sure = (part[unlabelled] for part in largest(full))
-    views = _ask_halves(halves, unlabelled, predicted)
+    predicted, sure = largest(full)
+    views = _ask_halves(halves, unlabelled, predicted[unlabelled])
     if not answerable.any():
-        views = replace(views, instead=sure)
+        views = replace(views, instead=sure[unlabelled])
     return HalfViews(held_out.rows, held_out.labels, np.exp(held_out.logits), answerable, views)
 
 

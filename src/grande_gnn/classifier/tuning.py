@@ -20,7 +20,7 @@ PAPER = Choice("reciprocal", 40, "none", 0.2)
 """The authors' settings."""
 
 FAVORITE = Choice("dgcg", 40, "center-l2", 0.2)
-"""What did best by itself on the data measured for this package."""
+"""One of the two best single graphs on the data of ``docs/committee.md``."""
 
 MEMBERS = (
     FAVORITE,

@@ -50,9 +50,8 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     graph : ``"reciprocal"`` (the paper's), ``"knn"``, ``"dgcg"`` or another registered name.
     n_neighbors : how many entries of each ranked list are used; the first entry is the sample itself.
     normalize : ``"none"`` (the paper), ``"l2"`` or ``"center-l2"``.
-        ``sigma``, ``graph``, ``n_neighbors`` and ``normalize`` may each be ``"auto"``. Then a committee of up to five
-        graphs is trained, and the answer is the weighted mean of their probabilities
-        (:mod:`grande_gnn.classifier.tuning`). This costs up to nine times as much as one fit.
+        Any of the last four may be ``"auto"``. Then a committee of up to five graphs predicts the weighted mean of their
+        probabilities (:mod:`grande_gnn.classifier.tuning`); training it costs up to nine times as much as one fit.
     hidden : neurons of APPNP's hidden layer; ``None``: a single linear layer instead.
     n_hops : number of diffusion steps; ``None``: 2 for SGC, 10 for APPNP.
     alpha : APPNP's teleport probability, the weight of the initial prediction in each step.
@@ -62,8 +61,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``.
     precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16 where the Triton kernels run,
         otherwise the same as ``"tf32"``); it matters on CUDA only.
-    memory_limit : bytes that a training may use, by a prediction that is accurate to about a fifth; ``None``: most of the
-        free memory.
+    memory_limit : bytes that a training may use, predicted to about a fifth; ``None``: most of the free memory.
     context : further unlabelled samples that always belong to the graph; rows that are already in X are not added again.
         See :mod:`grande_gnn.classifier.splits`.
     random_state : seed of the initial weights and of dropout.
@@ -73,8 +71,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     classes_ : the class labels.
     transduction_ : the label of every node: the rows of X, then the added rows of ``context``.
     label_distributions_ : probabilities of the classes for every node.
-    reached_ : whether a label reaches the node through the graph of any member; if not, the node's label is predicted from
-        features alone.
+    reached_ : whether a label reaches the node in any member's graph; if not, its label is predicted from features alone.
     committee_ : the trained members: one if all settings were given, up to five graphs if some were ``"auto"``.
     degree_, graph_, parameters_ : the degree δ of every node after training, the graph over which the labels were spread,
         and the trained parameters; all three are the first member's.

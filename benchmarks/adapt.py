@@ -9,10 +9,12 @@ Splits are trained side by side in ``--jobs`` processes. With 8 labels per class
 file order; otherwise each is a random draw.
 
 Accuracies are those on unlabelled images: ``frozen`` of GRaNDe with automatic settings on the network as it comes,
-``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side.
+``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side,
+``mixed`` of the mean of the probabilities of ``head`` and ``both``.
 A row of the recipe ``judged-NAME`` is what ``grande label --adapt`` does with the recipe NAME: networks adapted with halves
 judge, ``used`` is what they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy.
-A row of ``comatch`` has the accuracy of CoMatch as ``head``.
+A row of ``comatch`` has the accuracy of CoMatch as ``head``, and a row of ``logistic`` that of logistic regression on the
+features of the original network, with its parameters chosen by cross-validation.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from committee import logistic
 from common import hardware, read_rows, write_rows
 from grande_gnn import GrandeClassifier
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
@@ -68,7 +71,10 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "rate0.1": ("last", replace(BASE, backbone_rate=0.1)),
     "rate1": ("last", replace(BASE, backbone_rate=1.0)),
     "steps200": ("last", replace(BASE, steps=200)),
+    "steps600": ("last", replace(BASE, steps=600)),
     "steps800": ("last", replace(BASE, steps=800)),
+    "weak-600": ("last", replace(BASE, contrast_with="weak", steps=600)),
+    "weak-800": ("last", replace(BASE, contrast_with="weak", steps=800)),
     "no-mean-teacher": ("last", replace(BASE, mean_teacher=False)),
     "uniform": ("last", replace(BASE, align="uniform")),
     "no-alignment": ("last", replace(BASE, align="none")),
@@ -77,6 +83,10 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "no-contrast": ("last", replace(BASE, contrast=0.0)),
     "no-bank": ("last", replace(BASE, smoothing=0.0)),
     "no-average": ("last", replace(BASE, ema=0.0)),
+    "ema0.995": ("last", replace(BASE, ema=0.995)),
+    "ratio5": ("last", replace(BASE, ratio=5)),
+    "steps800-two-lessons": ("last", replace(BASE, steps=800, lessons=2)),
+    "steps800-three-lessons": ("last", replace(BASE, steps=800, lessons=3)),
     "new-views": ("live", BASE),  # the default on a GPU, with the last 11 blocks
     "no-lesson-rate0.1": ("last", replace(ONCE, backbone_rate=0.1)),
     "no-lesson-rate1": ("last", replace(ONCE, backbone_rate=1.0)),
@@ -196,7 +206,8 @@ class Photos:
             self.labels = archive["labels"].astype(np.int64)
         self.loaded = load_trainable(options.extractor, options.weights).to(self.device)
         self.tail = self.loaded.network.split(task.blocks)[1]
-        fast = load_extractor(options.extractor, options.weights).to(self.device)
+        load = load_extractor if self.device.type == "cpu" else load_trainable
+        fast = load(options.extractor, options.weights).to(self.device)
         self.trunk = fast.network.split(task.blocks)[0].eval()
         self.live = LiveViews(
             unpack(self.file, self.loaded.preprocess.resize)[0], self.loaded.preprocess,
@@ -295,10 +306,24 @@ def comatch(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     }  # fmt: skip
 
 
+def logistic_regression(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
+    """A row with the accuracy of logistic regression on the features of the original network."""
+    codes = given_labels(photos.labels, task.labels, task.split)
+    start = time.perf_counter()
+    right = (logistic(photos.frozen, codes) == photos.labels)[codes < 0]
+    return {
+        **task._asdict(), "form": "logistic", "extractor": options.extractor, "model": "",
+        "head": round(100 * float(right.mean()), 3), "train_seconds": round(time.perf_counter() - start, 2),
+        "jobs": options.jobs,
+    }  # fmt: skip
+
+
 def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
     """One row."""
     if task.recipe == "comatch":
         return comatch(task, photos, options)
+    if task.recipe == "logistic":
+        return logistic_regression(task, photos, options)
     is_judged = task.recipe.startswith(JUDGED)
     form, recipe = find_recipe(task.recipe.removeprefix(JUDGED))
     if options.steps:
@@ -332,6 +357,14 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     names = [f"{code:03d}" if code >= 0 else "" for code in codes]
     fitted = {used: photos.classifier(X, names, **more[used]) for used, X in sources.items()}
     row |= {used: accuracy(clf.label_distributions_) for used, clf in fitted.items()}
+    row["mixed"] = accuracy(own + fitted["both"].label_distributions_)
+    if options.dump:
+        answers = {used: clf.label_distributions_.astype(np.float16) for used, clf in fitted.items()}
+        name = "-".join(map(str, task))
+        kept = {"features": adapted.astype(np.float16)} if options.dump_features else {}
+        np.savez(
+            options.dump / f"{name}-{options.extractor}.npz", own=own.astype(np.float16), **answers, **kept
+        )
     if is_judged:
         fitted["frozen"] = teacher
         right = {used: hits(clf) for used, clf in fitted.items()}
@@ -453,6 +486,8 @@ def main() -> None:
         "--maps", type=Path, help="folder in which the maps of views are kept for later runs"
     )
     running.add_argument("--views", type=int, default=16, help="views of each kind that are computed once")
+    running.add_argument("--dump", type=Path, help="folder for the probabilities of each row")
+    running.add_argument("--dump-features", action="store_true", help="and for the adapted features")
     running.add_argument("--steps", type=int, default=0, help="another number of steps, with the next two")
     running.add_argument("--batch", type=int, default=16)
     running.add_argument("--ratio", type=int, default=2)

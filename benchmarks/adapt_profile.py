@@ -1,8 +1,9 @@
 """What one step of an adaptation costs on a GPU: milliseconds, memory beside its prediction, and the kernels behind it.
 
-    python benchmarks/adapt_profile.py FOLDER --csv ROWS.csv [--weights FILE] [--tables FOLDER] [--compiled]
+    python benchmarks/adapt_profile.py FOLDER --csv ROWS.csv [--weights FILE] [--tables FOLDER] [--search]
 
-FOLDER holds ``photos_flowers17.npz`` (``benchmarks/adapt.py pack``). Rows are appended as they are measured.
+FOLDER holds ``photos_flowers17.npz`` (``benchmarks/adapt.py pack``). Rows are appended as they are measured: the default on
+a GPU (new views, last blocks) and the whole network, each with and without recording the steps, and CoMatch.
 """
 
 from __future__ import annotations
@@ -11,22 +12,21 @@ import argparse
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from adapt import RECIPES, given_labels, unpack
-from common import read_rows, write_rows
+from adapt import given_labels, unpack
+from common import hardware, read_rows, write_rows
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
-from grande_gnn.images.adapt import kept_views, predicted_gib
+from grande_gnn.images.adapt import DEFAULTS, predicted_gib
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.networks import load_trainable
-from grande_gnn.images.view_source import LiveViews
+from grande_gnn.images.pseudo_targets import WINDOW
+from grande_gnn.images.view_source import LiveViews, TrunkViews
 
-BLOCKS = 8
+BLOCKS = DEFAULTS["cuda"]["blocks"]
 
 
 class Setting:
@@ -41,16 +41,18 @@ class Setting:
     def views(self, size: int) -> LiveViews:
         return LiveViews(self.squares, self.loaded.preprocess, size, self.device)
 
-    def training(self, form: str, recipe: Recipe, size: int) -> AdaptTraining:
+    def training(self, form: str, size: int, recorded: bool) -> AdaptTraining:
         views: Any = self.views(size)
         network = self.loaded.network
         if form == "last":
             trunk, network = network.split(BLOCKS)  # type: ignore[operator]
-            views = kept_views(views, trunk.eval(), len(self.squares), 2)
-        return AdaptTraining(
-            copy.deepcopy(network), views, self.codes, recipe, n_classes=17, n_features=1280,
+            views = TrunkViews(views, copy.deepcopy(trunk).eval())
+        training = AdaptTraining(
+            copy.deepcopy(network), views, self.codes, Recipe(), n_classes=17, n_features=1280,
             marginal=torch.full((17,), 1 / 17),
         )  # fmt: skip
+        training._is_recordable &= recorded
+        return training
 
     def comatch(self) -> Callable[[], object]:
         system = CoMatch(weights=self.options.weights, random_state=0, device=self.options.device)
@@ -65,11 +67,9 @@ def wait(device: torch.device) -> None:
 
 def timed(step: Callable[[], object], device: torch.device, n: int) -> dict[str, float]:
     """Milliseconds per step, those that Python is busy with, and the most memory."""
-    for _ in range(min(n, 6)):
+    for _ in range(WINDOW + 2):  # the step is recorded after so many
         step()
     wait(device)
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
     for _ in range(n):
         step()
@@ -101,74 +101,42 @@ def table(step: Callable[[], object], device: torch.device, path: Path) -> None:
     path.write_text(plain + "\n" + shapes, encoding="utf-8")
 
 
-def compiled(training: AdaptTraining) -> AdaptTraining:
-    """The same training with the student's and the teacher's backbone compiled."""
-    training.network.backbone = torch.compile(training.network.backbone)
-    training.average.backbone = torch.compile(training.average.backbone)
-    return training
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--csv", type=Path, required=True)
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--tables", type=Path, help="a folder for the tables of kernels")
-    parser.add_argument(
-        "--compiled", action="store_true", help="time torch.compile too, which takes a minute"
-    )
-    parser.add_argument("--memory", action="store_true", help="other sizes of views alone, for their memory")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--search", action="store_true", help="let cuDNN search for the fastest convolutions")
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     setting = Setting(options)
+    torch.backends.cudnn.benchmark = options.search
+    is_cuda = setting.device.type == "cuda"
 
-    def add(name: str, size: int, search: bool, step: Callable[[], object], gib: float | None = None) -> None:
-        torch.backends.cudnn.benchmark = search
-        row: dict[str, Any] = {"what": name, "size": size, "search": search}
-        try:
-            row |= timed(step, setting.device, options.steps)
-        except Exception as error:  # the other rows are still wanted
-            row["error"] = str(error).splitlines()[0][:200]
-        if gib is not None:
-            row["predicted_gib"] = round(gib, 3)
+    def add(name: str, size: int, recorded: bool, step: Callable[[], object]) -> None:
+        row = {"what": name, "size": size, "search": options.search, "recorded": recorded}
+        row |= timed(step, setting.device, options.steps)
+        if name == "full":
+            row["predicted_gib"] = round(predicted_gib(Recipe(), size), 3)
         print(row, flush=True)
-        write_rows([*read_rows(options.csv), row], options.csv)
+        write_rows([*read_rows(options.csv), row | hardware()], options.csv)
 
-    if options.memory:
-        for name in ("full", "full-weak"):
-            for size in (260, 192):
-                recipe = RECIPES[name][1]
-                step = setting.training("full", recipe, size).step
-                add(name, size, False, step, predicted_gib(recipe, size))
-        return
-    kinds = ("full-weak", "weak", "full", "full-weak-norms", "base", "weak-norms")
-    for search in (False, True):
-        for name in kinds[: 2 if search else None]:
-            form, recipe = RECIPES[name]
-            training = setting.training(form, recipe, 224)
-            gib = predicted_gib(recipe, 224) if form == "full" else None
-            add(name, 224, search, training.step, gib)
-            if options.tables is not None and name in ("full-weak", "weak"):
-                table(training.step, setting.device, options.tables / f"kernels-{name}-{search}.txt")
+    for form, size in (("last", 224), ("full", 224), ("full", 260)):
+        for recorded in (False, True):
+            if is_cuda:
+                torch.cuda.empty_cache()
+                torch.cuda.reset_peak_memory_stats()
+            training = setting.training(form, size, recorded)
+            add(form, size, recorded, training.step)
+            if options.tables is not None and not recorded and size == 224:
+                table(training.step, setting.device, options.tables / f"kernels-{form}.txt")
             del training
-        add("comatch", 224, search, setting.comatch())
-    for size in (260, 192):
-        recipe = RECIPES["full-weak"][1]
-        add(
-            "full-weak", size, False, setting.training("full", recipe, size).step, predicted_gib(recipe, size)
-        )
-    recipe = replace(RECIPES["full-weak"][1], batch=64)
-    step = setting.training("full", recipe, 224).step
-    add("full-weak batch 64", 224, False, step, predicted_gib(recipe, 224))
-    views, rows = setting.views(224), torch.from_numpy(np.arange(96)).to(setting.device)
-    generator = torch.Generator(setting.device).manual_seed(0)
-    add("96 strong views", 224, False, lambda: views.strong(rows, generator))
-    add("96 weak views", 224, False, lambda: views.weak(rows, generator))
-    if options.compiled:
-        for name in ("full-weak", "weak"):
-            form, recipe = RECIPES[name]
-            add(f"{name} compiled", 224, True, compiled(setting.training(form, recipe, 224)).step)
+    if is_cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    add("comatch", 224, False, setting.comatch())
 
 
 if __name__ == "__main__":

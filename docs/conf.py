@@ -28,6 +28,7 @@ suppress_warnings = [
 myst_heading_anchors = 3
 myst_enable_extensions = ["attrs_inline"]
 autodoc_typehints = "description"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}  # numpy's name, not the union that it stands for
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 

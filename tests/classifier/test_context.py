@@ -24,7 +24,7 @@ def test_each_row_of_the_context_is_there_as_often_as_it_is_given():
 
 
 def test_a_context_with_other_columns_is_refused():
-    with pytest.raises(InvalidInputError, match="2 columns; got 3"):
+    with pytest.raises(InvalidInputError, match="as many columns as X, 2; got 3"):
         with_context(X, CODES, [[1.0, 2.0, 3.0]])
 
 

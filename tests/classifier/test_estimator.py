@@ -416,7 +416,7 @@ def test_context_keeps_copies_as_often_as_they_are_there(blobs, few):
 
 def test_context_must_have_the_same_features(blobs, few):
     X, _ = blobs
-    with pytest.raises(InvalidInputError, match="context must have the features of X: 6 columns; got 2"):
+    with pytest.raises(InvalidInputError, match="context must have as many columns as X, 6; got 2"):
         quick(context=X[:, :2]).fit(X, few)
 
 

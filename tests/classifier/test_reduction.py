@@ -27,7 +27,7 @@ def test_large_features_keep_the_distances_that_their_rank_allows(words, monkeyp
     assert made.components.shape == (29, 30)
     X, Z = low_rank.toarray(), made.transform(low_rank)
     np.testing.assert_allclose(Z @ Z.T, X @ X.T, rtol=1e-3)  # rank 2: nothing is lost
-    with pytest.raises(InvalidInputError, match="must have the 30 features of fitting; got 29"):
+    with pytest.raises(InvalidInputError, match="must have 30 features, as in fitting; got 29"):
         made.transform(low_rank[:, :29])
 
 

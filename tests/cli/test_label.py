@@ -372,6 +372,7 @@ def test_the_command_prints_what_was_done(photos, tmp_path, monkeypatch):
         "Expected accuracy ",
         f"1 problem is listed in {out / 'problems.csv'}.",
         f"Open {out / 'report.html'}; the labels are in {out / 'predictions.csv'}.",
+        f"grande review {out} corrects labels in the browser.",
     ]
     unsure = (
         "are flagged; see the report.",
@@ -382,6 +383,22 @@ def test_the_command_prints_what_was_done(photos, tmp_path, monkeypatch):
     said = [line for line in lines if not line.endswith(unsure)]
     assert len(said) == len(sentences)
     assert all(line.startswith(text) for line, text in zip(said, sentences, strict=True)), said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said", "on"),
+    [
+        ([], [], True, "stdout"),
+        ([], ["--json"], True, "stderr"),
+        (["--quiet"], [], False, "stdout"),
+    ],
+)
+def test_the_review_is_named_unless_only_results_are_wanted(photos, tmp_path, before, after, said, on):
+    out = tmp_path / "my labels"
+    arguments = [*before, "label", photos, "-o", out, *FAST, *after]
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    assert (f"grande review '{out}' corrects labels" in getattr(result, on)) == said
 
 
 # -- features files ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from grande_gnn.images import adapt_training
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.contrast import contrast_loss
 from grande_gnn.images.networks import load_trainable
+from grande_gnn.images.pseudo_targets import REMEMBERED, WINDOW
 from grande_gnn.images.view_source import LiveViews
 
 FAST = Recipe(
@@ -21,12 +22,12 @@ FAST = Recipe(
 
 @pytest.fixture
 def start(tiny_network, stripes):
-    def make(recipe=FAST, seed=0, **more):
+    def make(recipe=FAST, seed=0, device="cpu", **more):
         images, y = stripes()
-        codes = torch.from_numpy(np.where(np.arange(36) < 8, y, -1))
+        codes = torch.from_numpy(np.where(np.arange(36) < 8, y, -1)).to(device)
         extractor = load_trainable(tiny_network)
         squares = torch.from_numpy(images).permute(0, 3, 1, 2)
-        views = LiveViews(squares, extractor.preprocess, 20, torch.device("cpu"))
+        views = LiveViews(squares, extractor.preprocess, 20, torch.device(device))
         settings = {"n_classes": 2, "n_features": 8, "seed": seed, "marginal": torch.tensor([0.5, 0.5])}
         return AdaptTraining(extractor.network, views, codes, recipe, **settings | more)
 
@@ -203,3 +204,80 @@ def test_each_step_of_adam_is_as_long_as_its_rate(start):
     assert moved == pytest.approx(
         (1e-3, 3e-4), rel=1e-2
     )  # the first step of Adam is the sign of the gradient
+
+
+ADAM = replace(
+    FAST, steps=60, optimizer="adamw", lr=1e-3, frozen_norms=True, weight_decay=0.05, clip=1.0, lessons=1
+)
+"""What can be recorded on a GPU."""
+
+
+class Played:
+    """In place of a recording: it computes again what it was given."""
+
+    made = 0
+
+    def __init__(self, function, generator):
+        Played.made += 1
+        self.function, self.generator = function, generator
+
+    def replay(self):
+        return self.function()
+
+
+def test_a_step_is_recorded_as_soon_as_nothing_grows_and_gives_the_same(start, monkeypatch):
+    monkeypatch.setattr(adapt_training, "Recording", Played)
+    monkeypatch.setattr(adapt_training, "waits_for_gpu", lambda call: call() is None)
+    monkeypatch.setattr(Played, "made", 0)
+    plain, recorded = start(ADAM), start(ADAM)
+    assert not plain._is_recordable  # there is no GPU
+    recorded._is_recordable = True
+    for number in range(40):
+        torch.testing.assert_close(recorded.step(), plain.step())
+        assert Played.made == (number >= WINDOW)
+    assert recorded._recording.generator is recorded.generator
+    recorded.shrink()
+    assert recorded.batch == 4
+    for _ in range(REMEMBERED + 1):  # the bank is filled anew
+        recorded.step()
+    assert Played.made == 2
+    recorded.restore(plain.state())
+    recorded.step()
+    assert Played.made == 3
+    assert recorded.number == 41
+
+
+def test_a_network_that_waits_for_the_gpu_is_not_recorded(start, monkeypatch):
+    monkeypatch.setattr(adapt_training, "Recording", Played)
+    monkeypatch.setattr(adapt_training, "waits_for_gpu", lambda call: True)
+    monkeypatch.setattr(Played, "made", 0)
+    run = start(ADAM)
+    run._is_recordable = True
+    for _ in range(WINDOW + 2):
+        run.step()
+    assert Played.made == 0
+    assert run.number == WINDOW + 2
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device: steps are recorded there")
+@pytest.mark.parametrize("changed", [{}, {"contrast_with": "weak"}, {"align": "none"}, {"smoothing": 0.0}])
+def test_recorded_steps_on_a_gpu_are_the_steps(start, changed):
+    recipe = replace(ADAM, **changed)
+    plain, recorded = start(recipe, device="cuda"), start(recipe, device="cuda")
+    assert recorded._is_recordable
+    plain._is_recordable = False
+    head, shares = (torch.ones(2, 8, device="cuda"), torch.zeros(2, device="cuda")), torch.tensor([0.3, 0.7])
+    for number in range(60):
+        torch.testing.assert_close(recorded.step(), plain.step(), rtol=0.02, atol=0.02)
+        if number == 45:  # a lesson must reach the recorded step
+            for run in (plain, recorded):
+                run.begin_again(head, shares)
+    assert recorded._recording is not None
+    assert plain._recording is None
+    state = plain.average.state_dict()
+    for name, value in recorded.average.state_dict().items():
+        torch.testing.assert_close(value, state[name], rtol=0.05, atol=0.02, msg=name)
+    other = start(recipe, seed=5, device="cuda")
+    other.restore(recorded.state())
+    for _ in range(3):
+        torch.testing.assert_close(recorded.step(), other.step(), rtol=0.02, atol=0.02)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from grande_gnn.images.pseudo_targets import REMEMBERED, PseudoTargets
+from grande_gnn.images.pseudo_targets import REMEMBERED, WINDOW, PseudoTargets, Recent
 
 LOGITS = torch.tensor([[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
 Z = normalize(torch.randn(4, 8, generator=torch.Generator().manual_seed(0)), dim=1)
@@ -34,7 +34,7 @@ def test_a_full_bank_smooths_them():
     aligned = run.targets(LOGITS, Z, Z[:2], KNOWN)
     for _ in range(REMEMBERED - 1):
         torch.testing.assert_close(run.targets(LOGITS, Z, Z[:2], KNOWN), aligned)
-    bank, remembered = (torch.cat(parts) for parts in zip(*run.bank, strict=True))
+    bank, remembered = run.bank.stacked.flatten(0, 1), run.remembered.stacked.flatten(0, 1)
     assert len(bank) == REMEMBERED * 6
     expected = 0.9 * aligned + 0.1 * torch.softmax(Z @ bank.T / 0.2, 1) @ remembered
     smoothed = run.targets(LOGITS, Z, Z[:2], KNOWN)
@@ -56,3 +56,44 @@ def test_the_bar_follows_the_confidence_slowly():
     run.weights(low)
     run.weights(high)
     assert run.center.item() == pytest.approx(0.55 + 0.05 * 0.3, abs=1e-6)
+
+
+def test_recent_tensors_are_kept_in_order_and_in_place():
+    recent = Recent(3)
+    for number in range(3):
+        recent.append(torch.tensor([number, -number]))
+        assert recent.stacked[:, 0].tolist() == list(range(number + 1))
+    place = recent.stacked.data_ptr()
+    recent.append(torch.tensor([3, -3]))
+    assert recent.stacked.tolist() == [[1, -1], [2, -2], [3, -3]]
+    assert recent.stacked.data_ptr() == place
+    recent.append(torch.tensor([4]))  # batches became smaller
+    assert recent.stacked.tolist() == [[4]]
+    assert not recent.is_full
+
+
+def test_recent_tensors_can_be_restored_and_are_then_a_copy():
+    recent, other = Recent(3), Recent(3)
+    assert recent.state() == []
+    for number in range(5):
+        recent.append(torch.tensor([number]))
+    other.append(torch.tensor([9, 9]))
+    other.restore(recent.state())
+    recent.append(torch.tensor([5]))
+    assert other.stacked.tolist() == [[2], [3], [4]]
+    assert other.is_full
+
+
+def test_they_are_settled_once_nothing_grows_any_more():
+    run, without = PseudoTargets(torch.tensor([0.5, 0.5]), 0.2), PseudoTargets(None, 0.2)
+    for number in range(1, WINDOW + 1):
+        for targets, after in ((run, WINDOW), (without, REMEMBERED)):
+            targets.targets(LOGITS, Z, Z[:2], KNOWN)
+            assert targets.is_settled == (number >= after)
+
+
+def test_the_given_shares_are_copied():
+    shares = torch.tensor([0.5, 0.5])
+    run = PseudoTargets(shares, 0.2)
+    shares.zero_()
+    assert run.marginal.tolist() == [0.5, 0.5]

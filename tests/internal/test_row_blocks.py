@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from grande_gnn.internal import row_blocks as module
-from grande_gnn.internal.row_blocks import by_row_blocks, for_row_blocks, rows_as
+from grande_gnn.internal.row_blocks import by_row_blocks, for_row_blocks, largest, rows_as
 
 X = np.random.default_rng(0).normal(size=(1000, 7))
 
@@ -79,3 +79,9 @@ def test_what_is_too_large_becomes_infinity_without_a_warning(small_blocks):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isinf(rows_as(1e300 * np.ones((1000, 7)), np.float32)).all()
+
+
+def test_the_largest_of_each_row_is_found_with_its_place(small_blocks):
+    places, values = largest(X)
+    np.testing.assert_array_equal(places, X.argmax(axis=1))
+    np.testing.assert_array_equal(values, X.max(axis=1))

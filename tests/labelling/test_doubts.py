@@ -164,3 +164,27 @@ def test_many_samples_are_tested_like_few(monkeypatch):
     nothing = np.empty(0)
     assert doubts.sample_test(lists, side_by_side, np.zeros(300, int), nothing, nothing).rejects_random_sample
     assert not doubts.sample_test(lists, spread, np.zeros(300, int), nothing, nothing).rejects_random_sample
+
+
+def test_no_more_is_drawn_than_the_decision_needs(monkeypatch):
+    """With all draws, the decision is the same; where it is clear early, few are drawn."""
+    lists, classes = along_a_line()
+    same = np.linspace(0, 1, 30), np.linspace(0, 1, 270)
+    drawn = []
+    draw = doubts._draw_by_order
+    monkeypatch.setattr(doubts, "_draw_by_order", lambda *given: drawn.append(1) or draw(*given))
+    for known in (
+        np.arange(300) < 30,
+        np.arange(300) % 10 == 0,
+        *(random_sample(300, 30, s) for s in range(8)),
+    ):
+        decisions, counts = [], []
+        for enough in (doubts.ENOUGH, doubts.N_PERMUTATIONS):
+            drawn.clear()
+            monkeypatch.setattr(doubts, "ENOUGH", enough)
+            decisions.append(sample_test(lists, known, classes, *same).rejects_random_sample)
+            counts.append(len(drawn))
+        monkeypatch.setattr(doubts, "ENOUGH", 10)
+        assert decisions[0] == decisions[1]
+        assert counts[1] == doubts.N_PERMUTATIONS
+        assert counts[0] == doubts.N_PERMUTATIONS if decisions[0] else counts[0] < doubts.N_PERMUTATIONS

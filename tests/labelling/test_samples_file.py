@@ -1,11 +1,13 @@
 """Any kind of data, by its features."""
 
+import base64
 import csv
 import json
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from PIL import Image
 
 from grande_gnn.errors import InvalidInputError, OutputExistsError
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
@@ -64,7 +66,41 @@ def test_files_that_are_there_can_be_shown(samples, tmp_path):
     path, *_ = samples
     for i in range(60):
         (tmp_path / f"text {i}").write_text("x")
-    assert label_file(path, None, FIXED).root == tmp_path
+    result = label_file(path, None, FIXED)
+    assert result.root == tmp_path
+    assert result.thumbnails is None  # they are no images
+
+
+def test_images_beside_the_file_are_in_the_report(samples, tmp_path):
+    _, X, _, few, _ = samples
+    (tmp_path / "photos").mkdir()
+    names = [f"photos/{i}.png" for i in range(60)]
+    for i, name in enumerate(names):
+        Image.new("RGB", (40, 30), (4 * i, 0, 0)).save(tmp_path / name)
+    (tmp_path / names[7]).write_text("damaged")
+    path = tmp_path / "photos.npz"
+    np.savez(path, features=X, files=np.array(names), labels=few)
+    result = label_file(path, tmp_path / "out", FIXED)
+    assert result.root == tmp_path
+    shown = list(result.thumbnails([50, 7]))
+    assert abs(shown[0].convert("RGB").getpixel((9, 9))[0] - 200) < 8  # JPEG
+    assert shown[1] is None
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert base64.b64encode(b"\xff\xd8\xff").decode() in page  # the beginning of a sheet of thumbnails
+
+
+@pytest.mark.parametrize("outside", ["../secret.png", "a/../../secret.png", "{}/secret.png"])
+def test_names_that_lead_out_of_the_folder_show_nothing(samples, tmp_path, outside):
+    _, X, _, few, _ = samples
+    home = tmp_path / "home"
+    home.mkdir()
+    for place in (tmp_path / "secret.png", *(home / f"{i}.png" for i in range(60))):
+        Image.new("RGB", (8, 8)).save(place)
+    names = [f"{i}.png" for i in range(59)] + [outside.format(tmp_path)]
+    np.savez(home / "photos.npz", features=X, files=np.array(names), labels=few)
+    result = label_file(home / "photos.npz", None, FIXED)
+    assert result.root is None
+    assert result.thumbnails is None
 
 
 def test_an_export_is_written_if_the_samples_are_files(samples, tmp_path):

@@ -32,6 +32,16 @@ def test_clusters_stay_together(landmarks):
     assert ("80 images drawn at random" in method) == (landmarks == 80)
 
 
+def test_a_coarse_map_keeps_clusters_together_as_well_as_a_fine_one(monkeypatch):
+    """Up to FEWER_LANDMARKS landmarks, t-SNE takes fewer and coarser steps."""
+    X, y = clusters(900, n_classes=12, seed=3)
+    coarse, _ = image_map(X, landmarks=600)
+    monkeypatch.setattr("grande_gnn.report.map.FEWER_LANDMARKS", 100)
+    fine, _ = image_map(X, landmarks=600)
+    assert not np.array_equal(coarse, fine)
+    assert agreement(coarse, y) > agreement(fine, y) - 0.01
+
+
 def test_the_number_of_threads_does_not_matter():
     X, _ = clusters(200)
     with threadpool_limits(2):

@@ -1,6 +1,6 @@
-"""Several trained graphs that answer together: the weighted mean of their probabilities.
+"""Several trained graphs whose prediction is the weighted mean of their probabilities.
 
-A classifier with fixed settings is a committee of one, trained plainly on the labels as they are. Automatic settings
+A classifier with fixed settings is a committee of one graph, trained with equal weights of all labels. Automatic settings
 make a real one: held-out labels give each member its temperature and weight (:mod:`.votes`), labels that the held-out
 answers contradict count less and all classes count the same (:mod:`.label_weights`), and each member is then trained on
 all labels.
@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 
 MANY_CLASSES = 150
 FASTER = 1e-2
-"""From so many classes on, the learning rate is at least this: at the authors' 10⁻³ a training with two labels in each of
-200 classes is not finished after 200 epochs. The authors use it for CUB200, too."""
+"""From this many classes on, automatic settings use at least this learning rate. At the authors' 10⁻³, a training with two
+labels in each of 200 classes is not finished after 200 epochs. The authors use 10⁻² for CUB200, too."""
 
 Codes = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -83,7 +83,7 @@ class Committee:
         return members
 
     def of_new(self, new: NDArray[np.float32], neighbors: Neighbors) -> tuple[Float, NDArray[np.bool_]]:
-        """Class probabilities of new, normalized samples, and whether a label reaches what they attach to."""
+        """Class probabilities of new, normalized samples, and whether a label reaches any sample that they attach to."""
         found = neighbors.query(new, max(1, *(int(m.choice.n_neighbors) - 1 for m in self.members)))
         parts, reached = [], np.zeros(len(new), dtype=bool)
         for member in self.members:
@@ -99,7 +99,7 @@ class Committee:
 class Selection:
     """What automatic settings became: those of the first member, held-out predictions, and a note.
 
-    ``held_out`` is ``None`` where a class has a single label, which no other training could know.
+    ``held_out`` is ``None`` if some class has a single label, because the half without it does not know the class.
     """
 
     choice: Choice
@@ -174,7 +174,7 @@ def train_committee(
 
 
 def choose(preparation: Preparation, codes: Codes, wanted: Choice) -> Selection:
-    """What the open fields of ``wanted`` become: the committee is trained, and its first member's settings are given."""
+    """What the open fields of ``wanted`` become: train the committee and return the settings of its first member."""
     choices = members_for(wanted, len(codes), preparation.n_classes)
     preparation.expect(choices)
     candidates = [(c, preparation.problem(c)) for c in choices]
@@ -191,7 +191,7 @@ def for_many_classes(problem: LearningProblem) -> LearningProblem:
 
 
 def _sum(parts: list[Float]) -> Float:
-    """The sum of the members' shares, in the first of them: no copy of all probabilities."""
+    """The sum of the members' shares, added up in the first array to save memory."""
     total = parts[0]
     for part in parts[1:]:
         total += part

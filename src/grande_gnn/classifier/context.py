@@ -1,4 +1,4 @@
-"""Add rows to the samples, and find rows among them; rows are equal if all their bytes are."""
+"""Add rows to the samples, and find rows among them; two rows are equal if all their bytes are."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ def with_context(
         return X, codes
     more = check_features(context, name="context") + np.float32(0)
     if more.shape[1] != X.shape[1]:
-        raise InvalidInputError(
-            f"context must have the features of X: {X.shape[1]} columns; got {more.shape[1]}"
-        )
-    left = Counter(row.tobytes() for row in X)  # a copy beyond those in X is a sample of its own
+        raise InvalidInputError(f"context must have as many columns as X, {X.shape[1]}; got {more.shape[1]}")
+    left = Counter(row.tobytes() for row in X)  # if X holds a row twice, its third copy in context is added
     extra = []
     for row in more:
         extra.append(left[row.tobytes()] <= 0)
@@ -34,7 +32,7 @@ def with_context(
 
 
 def matching_rows(rows: NDArray[np.float32], among: NDArray[np.float32]) -> NDArray[np.int64]:
-    """For each row its first identical row ``among`` others, or −1."""
+    """For each row the position of the first identical row in ``among``, or −1."""
     place: dict[bytes, int] = {}
     for i, row in enumerate(among):
         place.setdefault(row.tobytes(), i)

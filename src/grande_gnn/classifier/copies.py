@@ -1,9 +1,9 @@
 """Near-duplicates: the same picture saved twice, which has almost but not exactly the same features.
 
-Two samples are copies of each other if each is among the other's nearest neighbors and their distance is less than a
-quarter of two typical distances: of the median distance from a sample to its nearest neighbor, and of the distance to
-their own fifth neighbors. The first says that copies are rare exceptions in these data, the second that the two are not
-just members of a dense group. Samples with equal features are copies in any case.
+Two samples are copies of each other if each is one of the other's five nearest neighbors, and if their distance is at
+most a quarter of two typical distances: of the median distance from a sample to its nearest neighbor, and of the distance
+from each of the two to its own fifth neighbor. The first condition makes copies exceptional in these data; the second
+rules out that the two are just members of a dense group. Samples with equal features are always copies.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from grande_gnn.graph import Neighbors
 __all__ = ["MUCH_NEARER", "find_copies"]
 
 MUCH_NEARER = 0.25
-"""The share of a typical distance below which two samples are copies: re-encoded pictures are far below it, different
-pictures of one thing above."""
+"""Copies are at most this share of a typical distance apart. Re-encoded pictures are much closer, different pictures of
+the same thing are not."""
 
 AMONG = 5
-"""Neighbors that are looked at: a sample has at most this many copies whose features differ from its own."""
+"""The number of nearest neighbors among which copies are searched."""
 
 
 _FOUND: WeakKeyDictionary[Neighbors, NDArray[np.int64]] = WeakKeyDictionary()
@@ -32,7 +32,7 @@ _FOUND: WeakKeyDictionary[Neighbors, NDArray[np.int64]] = WeakKeyDictionary()
 
 
 def find_copies(neighbors: Neighbors) -> NDArray[np.int64]:
-    """A group number for each sample, the row of its first copy; a sample without copies is a group of its own.
+    """A group number for each sample: the first row of its group. A sample without copies is a group of its own.
 
     >>> find_copies(Neighbors([[0.0], [1.0], [1.01], [2.0], [3.0], [4.0], [5.0]])).tolist()
     [0, 1, 1, 3, 4, 5, 6]
@@ -52,7 +52,7 @@ def _groups(neighbors: Neighbors) -> NDArray[np.int64]:
     crowd = distances[:, -1] if near == AMONG else np.full(n, np.inf)
     limit = MUCH_NEARER * np.minimum(np.median(distances[:, 0]), crowd)
     one_way = _edges(distances <= limit[:, None], lists)
-    mutual = one_way.multiply(one_way.T) + _edges(distances == 0, lists)  # equal rows, however many there are
+    mutual = one_way.multiply(one_way.T) + _edges(distances == 0, lists)  # equal rows, however many
     _, component = connected_components(mutual, directed=False)
     _, first, which = np.unique(component, return_index=True, return_inverse=True)
     return first[which]

@@ -42,49 +42,49 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
 
     Parameters
     ----------
-    model : ``"appnp"`` (two layers, ten hops with return), ``"sgc"`` (linear, two hops), another registered name, or your
-        own ``torch.nn.Module`` (:mod:`grande_gnn.engine.plain`).
+    model : ``"appnp"`` (two layers, ten hops), ``"sgc"`` (linear, two hops), another registered name, or your own
+        ``torch.nn.Module`` (:mod:`grande_gnn.engine.plain`).
     degree : ``"grande"``, ``"centrality"``, another registered name, a degree object, or a differentiable function
         (h, graph) → degree of each node.
     sigma : scale of the GRaNDe kernel; the smaller it is, the more distant neighbors are penalized.
     graph : ``"reciprocal"`` (the paper's), ``"knn"``, ``"dgcg"`` or another registered name.
-    n_neighbors : entries of each ranked list that count, the sample itself included.
+    n_neighbors : how many entries of each ranked list are used; the first entry is the sample itself.
     normalize : ``"none"`` (the paper), ``"l2"`` or ``"center-l2"``.
-        Each of these four may be ``"auto"``: a committee of up to five graphs then answers with the mean of their
-        probabilities (:mod:`grande_gnn.classifier.tuning`), which costs up to nine fits.
-    hidden : neurons of APPNP's hidden layer; ``None`` for one linear layer.
-    n_hops : hops of the diffusion; ``None`` for the model's own (2 or 10).
-    alpha : APPNP's weight of returning to the start.
-    dropout : on the input and hidden layer of APPNP.
-    weight_decay, epochs, lr : Adam's; the authors' values.
-    detach : stop the gradient at the degree.
+        Any of the last four may be ``"auto"``. Then a committee of up to five graphs predicts the weighted mean of their
+        probabilities (:mod:`grande_gnn.classifier.tuning`); training it costs up to nine times as much as one fit.
+    hidden : neurons of APPNP's hidden layer; ``None``: a single linear layer instead.
+    n_hops : number of diffusion steps; ``None``: 2 for SGC, 10 for APPNP.
+    alpha : APPNP's teleport probability, the weight of the initial prediction in each step.
+    dropout : dropout rate on the input and the hidden layer of APPNP.
+    weight_decay, epochs, lr : settings of Adam; the defaults are the authors' values.
+    detach : whether the degree is a constant for the gradient.
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``.
     precision : ``"tf32"``, ``"highest"`` (float32) or ``"half"`` (large arrays in float16 where the Triton kernels run,
-        otherwise as ``"tf32"``); it matters on CUDA only.
-    memory_limit : bytes that the training may use, as predicted to about a fifth; ``None`` for most of the free memory.
-    context : more samples, without labels, that always belong to the graph; rows that are in X already are not added
-        again. See :mod:`grande_gnn.classifier.splits`.
-    random_state : seed of initial weights and dropout.
+        otherwise the same as ``"tf32"``); it matters on CUDA only.
+    memory_limit : bytes that a training may use, predicted to about a fifth; ``None``: most of the free memory.
+    context : further unlabelled samples that always belong to the graph; rows that are already in X are not added again.
+        See :mod:`grande_gnn.classifier.splits`.
+    random_state : seed of the initial weights and of dropout.
 
     Attributes
     ----------
     classes_ : the class labels.
     transduction_ : the label of every node: the rows of X, then the added rows of ``context``.
     label_distributions_ : probabilities of the classes for every node.
-    reached_ : whether a label reaches the node through the graph of any member; where not, the label comes from the
-        node's own features alone.
-    committee_ : the trained members; one with fixed settings, several where settings were ``"auto"``.
-    degree_, graph_, parameters_, problem_, choice_ : of the first member: the degree δ of every node after training, the
-        graph that the labels were spread over, the trained parameters, what is needed to train on other labels, and
-        graph, n_neighbors, normalize and sigma as used.
+    reached_ : whether a label reaches the node in any member's graph; if not, its label is predicted from features alone.
+    committee_ : the trained members: one if all settings were given, up to five graphs if some were ``"auto"``.
+    degree_, graph_, parameters_ : the degree δ of every node after training, the graph over which the labels were spread,
+        and the trained parameters; all three are the first member's.
+    problem_ : the first member's :class:`~grande_gnn.classifier.LearningProblem`, which trains on other labels.
+    choice_ : the first member's graph, n_neighbors, normalize and sigma.
     features_ : the fitted rows before normalization.
-    reduction_ : how sparse features became dense; ``None`` if they were dense already.
+    reduction_ : how sparse features were made dense; ``None`` if they were dense already.
     neighbors_ : the neighbors of the normalized features, searched once for everything that needs them.
     normalizer_ : the statistics of the normalization.
-    selection_ : what ``"auto"`` became, with held-out predictions; ``None`` when nothing was ``"auto"``.
+    selection_ : what ``"auto"`` became, with held-out predictions; ``None`` if nothing was ``"auto"``.
     halves_ : predictions of two trainings on disjoint halves of the labels (:class:`~grande_gnn.classifier.halves.Halves`);
-        ``None`` if nothing was ``"auto"`` (:meth:`train_halves` makes them) or there are too few labels for two halves.
-    half_problems_ : the learning problems of each half of the labels, if ``fit`` got features for them; otherwise ``None``.
+        ``None`` if nothing was ``"auto"`` (:meth:`train_halves` trains them) or there are too few labels for two halves.
+    half_problems_ : the learning problems of each half of the labels if ``fit`` got features for them; otherwise ``None``.
 
     Examples
     --------
@@ -155,14 +155,14 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
 
         Parameters
         ----------
-        X : features, one row per sample, labelled and unlabelled together; a scipy sparse matrix is reduced to 256 features
-            where it would be large as a dense one (:mod:`grande_gnn.classifier.reduction`).
-        y : one label per sample; ``-1``, ``None``, ``NaN`` or ``""`` for the unlabelled.
-        graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers) instead of
+        X : features, one row per sample, labelled and unlabelled together; a scipy sparse matrix that would be large in
+            dense form is reduced to 256 features (:mod:`grande_gnn.classifier.reduction`).
+        y : one label per sample; ``-1``, ``None``, ``NaN`` or ``""`` means unlabelled.
+        graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists (n × L integers), used instead of
             neighbors searched in X.
-        halves : other features for the trainings on halves of the labels, where X depends on the labels.
+        halves : other features for the trainings on halves of the labels, needed if X itself depends on the labels.
         search : a backend of :class:`~grande_gnn.graph.Neighbors`: a name such as ``"approximate"``, or a function.
-        copy : whether X is copied; False takes a float32 array as it is, and makes its zeros positive.
+        copy : whether X is copied; with False, a float32 array is used in place, and its negative zeros become positive.
         """
         settings, wanted = self.settings(), self._wanted(graph)
         X_array = self._checked(X, reset=True, copy=copy)
@@ -193,9 +193,9 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     def refit(self, y: ArrayLike) -> Self:
         """A new classifier, trained on other labels of the same samples: one label per row of ``features_``.
 
-        Nothing is searched again: features, neighbors, graphs and settings are those of this classifier. With automatic
-        settings, the labels are weighted and the members are compared anew, and where another number of classes calls
-        for other members, these are made: the answer is that of :meth:`fit` with these labels.
+        No neighbors are searched again: features, neighbors, graphs and settings are those of this classifier. With
+        automatic settings, the labels are weighted and the members are compared anew; if another number of classes calls
+        for other members, their graphs are built. So the result is that of :meth:`fit` with these labels.
         """
         check_is_fitted(self)
         automatic = self.selection_ is not None
@@ -208,7 +208,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         other.half_problems_ = None if halves is None else halves.for_classes(n_classes)
         known = {m.choice: replace(m.problem, n_classes=n_classes) for m in self.committee_.members}
         wanted, chosen = other._wanted(None), self._chose_members()
-        is_free = automatic and chosen and halves is None  # halves have problems for the members at hand
+        is_free = automatic and chosen and halves is None  # half_problems_ are those of the present members
         choices = members_for(wanted, len(self.features_), n_classes) if is_free else list(known)
         candidates = [(choice, known.get(choice) or self._other_graph(choice, known)) for choice in choices]
         other.choice_ = choices[0]
@@ -217,12 +217,12 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         return other._train(candidates, codes, wanted)
 
     def _chose_members(self) -> bool:
-        """Whether fitting chose the members; if not, they are those of a ready graph."""
+        """Whether fitting chose the members; if not, a ready graph was given."""
         chosen = members_for(self._wanted(None), len(self.features_), len(self.classes_))
         return chosen == [member.choice for member in self.committee_.members]
 
     def _other_graph(self, choice: Choice, known: dict[Choice, LearningProblem]) -> LearningProblem:
-        """The learning problem of a member with another graph; all members have one normalization."""
+        """The learning problem of a member with another graph; all members share one normalization."""
         graph = build_graph(choice.graph, self.neighbors_, int(choice.n_neighbors), kind=choice.graph)
         return replace(next(iter(known.values())), graph=graph)
 
@@ -242,7 +242,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         return self.settle(committee)
 
     def settle(self, committee: Committee) -> Self:
-        """Set the attributes that follow from ``classes_``, ``label_distributions_`` and trained members."""
+        """Set the attributes that follow from ``classes_``, ``label_distributions_`` and the trained members."""
         self.committee_, first = committee, committee.members[0]
         self.problem_, self.parameters_, self.degree_ = first.problem, first.parameters, first.degree
         self.graph_, self.reached_ = first.problem.graph, committee.reached
@@ -254,7 +254,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
 
         Parameters
         ----------
-        codes : for each row of ``features_`` the place of its label in ``classes_``, −1 where it has none.
+        codes : for each row of ``features_`` the index of its label in ``classes_``, or −1 if it has none.
 
         Returns ``None`` if fewer than two classes are labelled, or all labelled samples are copies of each other.
         """
@@ -282,15 +282,15 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
             return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _wanted(self, graph: Any) -> Choice:
-        """The four settings that may be open, checked; a ready graph leaves nothing to choose about graphs."""
+        """The four settings that may be ``"auto"``, checked; with a ready graph, kind and size of the graph are not open."""
         check_choice(self.graph, (*public_graphs(), AUTO), name="graph")
         check_choice(self.normalize, (*NORMALIZATIONS, AUTO), name="normalize")
         k, sigma = self.n_neighbors, self.sigma
         k = k if k == AUTO else check_integer(k, name="n_neighbors", low=1)
         sigma = sigma if sigma == AUTO else check_sigma(sigma)
-        own = getattr(self.degree, "sigma", None)  # of a degree object
+        own = getattr(self.degree, "sigma", None)  # a degree object has its own σ
         sigma = sigma if own is None else own
-        as_degree(self.degree)  # raises where it is none
+        as_degree(self.degree)  # raises if it is not a degree
         wanted = Choice(self.graph, k, self.normalize, sigma)
         if graph is not None:
             filled = wanted.fill(PAPER)
@@ -298,7 +298,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         return wanted
 
     def _members(self, wanted: Choice, n_samples: int) -> list[Choice]:
-        """What is trained: the choice itself, or the members of a committee where it leaves something open."""
+        """What is trained: the choice itself, or the members of a committee if it leaves something open."""
         if wanted.is_open and as_degree(self.degree).is_function:
             raise InvalidInputError(
                 "'auto' settings need a degree by name ('grande' or 'centrality') or a degree object; got a function"

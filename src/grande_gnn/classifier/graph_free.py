@@ -1,7 +1,7 @@
 """A member without a graph: logistic regression on the normalized features, for data on which graphs mislead.
 
-It counts only where held-out labels show that it is clearly better than the graphs. With a few labels per class it is
-worse, and its held-out predictions are too few to tell, so there it is not even tried.
+It joins the committee only if held-out labels show that it is clearly better than the graphs. With few labels per class it
+is worse, and there are too few held-out predictions to tell, so it is not even tried.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from grande_gnn.internal.device import float32_products, resolve_device
 __all__ = ["CLEARLY_BETTER", "ENOUGH_LABELS", "GraphFree", "is_clearly_better"]
 
 ENOUGH_LABELS = 4
-"""Labels per class, on average, from which on it is tried."""
+"""It is tried from this average number of labels per class on."""
 
 CLEARLY_BETTER = 2.0
-"""Standard errors of the paired difference of right predictions by which it must be better."""
+"""Its share of right predictions must be higher by more than this many standard errors of the paired difference."""
 
 LARGE = 4_000_000
-"""Labels times classes from which on the fit uses all processors."""
+"""From this product of labels and classes on, the fit uses all processors."""
 
 BLOCK = 2**22
-"""Entries of the features, or of the logits, of the rows that are predicted at a time."""
+"""Rows are predicted in blocks with at most this many features, and at most this many logits."""
 
 Float = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class GraphFree:
     coefficients: Float
     intercept: Float
     weight: float = 1.0
-    """The share in the committee's mean."""
+    """Its weight in the committee's mean."""
 
     @classmethod
     def train(
@@ -79,7 +79,7 @@ class GraphFree:
     def in_blocks(
         self, inputs: NDArray[np.float32], known: Iterable[int] | None = None, device: str = "cpu"
     ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """The class probabilities of blocks of rows, so that few of them take memory; ``known``: of these classes only."""
+        """Class probabilities, one block of rows at a time to save memory; with ``known``, of these classes only."""
         on = resolve_device(device)
         coefficients, among = (
             torch.from_numpy(part).to(on, torch.float32) for part in (self.coefficients, self.intercept)
@@ -97,7 +97,7 @@ class GraphFree:
 
 @contextmanager
 def _threads(size: int) -> Iterator[None]:
-    """One thread for small products: on busy cores their threads mostly wait for each other."""
+    """Use one thread for small products: on busy cores, several would mostly wait for each other."""
     usual = torch.get_num_threads()
     torch.set_num_threads(usual if size >= LARGE else 1)
     try:
@@ -107,7 +107,7 @@ def _threads(size: int) -> Iterator[None]:
 
 
 def is_clearly_better(hits: Float, hits_of_graphs: Float) -> bool:
-    """Whether right predictions (1, else 0) of the same labels differ by more than their noise."""
+    """Whether ``hits`` (1: right, 0: wrong) beat those of the graphs on the same labels by more than noise."""
     difference = hits - hits_of_graphs
     if len(difference) < 2:
         return False

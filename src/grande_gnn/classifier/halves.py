@@ -51,7 +51,7 @@ class Halves:
         return HeldOut(rows, self.codes[rows], np.log(np.maximum(p, SMALLEST_PROBABILITY)))
 
     def answerable(self) -> Mask:
-        """For each row of :meth:`held_out` whether the half that was asked knows the row's class at all."""
+        """For each row of :meth:`held_out` whether the half that predicts it knows the row's class at all."""
         rows = np.flatnonzero(self.known[0] | self.known[1])
         first, second = (np.isin(self.codes[rows], self.codes[known]) for known in self.known)
         return np.where(self.known[0][rows], second, first)
@@ -137,7 +137,7 @@ def _limits(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _series(codes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The labelled samples in series: those side by side in file order with the same label."""
+    """The labelled samples in series: runs of rows that follow each other in file order and have the same label."""
     rows = np.flatnonzero(codes >= 0)
     begins = (np.diff(rows) != 1) | (np.diff(codes[rows]) != 0)
     return np.split(rows, np.flatnonzero(begins) + 1)

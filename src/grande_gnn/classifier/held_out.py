@@ -32,7 +32,7 @@ class HeldOut:
         return (self.logits.argmax(axis=1) == self.labels).astype(np.float64)
 
     def joined(self, other: HeldOut) -> HeldOut:
-        """Both, in the order of the rows."""
+        """The predictions of both, in ascending order of the rows."""
         rows = np.concatenate([self.rows, other.rows])
         order = np.argsort(rows)
         labels = np.concatenate([self.labels, other.labels])[order]
@@ -59,7 +59,7 @@ def hold_out(
 ) -> list[HeldOut]:
     """Held-out logits for each degree (default: the problem's own), one training per degree and fold.
 
-    ``first`` is the number of the first of ``folds``, from which its initial weights are drawn.
+    ``first`` is the number of the first fold; the initial weights of a training depend on the number of its fold.
     """
     degrees = [problem.degree] if degrees is None else degrees
     rows = np.sort(np.concatenate(folds))

@@ -31,10 +31,10 @@ class CheckedInputs(BaseEstimator):
 
     def _checked(self, X: ArrayLike, *, reset: bool, copy: bool = True) -> NDArray[np.float32]:
         if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":
-            check_features(X, name="X")  # refuses them; scikit-learn would take dates for numbers
-        if np.ma.is_masked(X):  # what is behind the mask would count
+            check_features(X, name="X")  # raises; scikit-learn would read dates as numbers
+        if np.ma.is_masked(X):  # the values behind the mask would be used
             raise InvalidInputError(
-                f"X must not be masked: drop or fill the rows with masked entries; got {int(np.ma.count_masked(X))} of them"
+                f"X must not be masked: drop or fill rows with masked entries; got {int(np.ma.count_masked(X))} masked"
             )
         if reset:
             self.reduction_ = Reduction.fit(X) if sp.issparse(X) else None
@@ -47,10 +47,10 @@ class CheckedInputs(BaseEstimator):
         return _without_negative_zeros(check_features(array, name="X"), copy)
 
     def _reduced(self, X: Any, reduction: Reduction) -> NDArray[np.float32]:
-        """Reduce very many features to few; the rows may be sparse or dense."""
+        """Apply the fitted reduction; the rows may be sparse or dense."""
         if getattr(self, "context", None) is not None:
             raise InvalidInputError(
-                "sparse features that are too large to be dense take no context: put its rows into X; got a context"
+                "context cannot be combined with sparse features this large: put its rows into X; got a context"
             )
         rows = X if sp.issparse(X) else sp.csr_matrix(check_features(X, name="X"))
         assert reduction.components is not None

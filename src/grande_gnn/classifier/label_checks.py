@@ -19,7 +19,7 @@ __all__ = ["check_labels", "one_line_errors"]
 
 
 def check_labels(y: Any, n: int, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The class codes of labels, −1 where there is none, and the classes; ``name`` is the estimator that asks."""
+    """The class code of each label, −1 if it is missing, and the classes; ``name`` is that of the estimator."""
     if y is None:
         raise InvalidInputError(f"{name} requires y to be passed, but the target y is None")
     with one_line_errors():
@@ -28,7 +28,7 @@ def check_labels(y: Any, n: int, name: str) -> tuple[NDArray[np.int64], NDArray[
         raise InvalidInputError("Input y contains infinity: labels must be finite; got infinity")
     codes, classes = encode_labels(labels, n)
     with one_line_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # each class appears once, which looks like regression
+        warnings.simplefilter("ignore", UserWarning)  # labels that all differ look like regression to it
         check_classification_targets(classes)
     if len(classes) == 1 and (codes < 0).any():
         numeric = classes.dtype.kind in "if"

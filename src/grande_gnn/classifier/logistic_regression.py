@@ -1,9 +1,9 @@
 """Multinomial logistic regression on the device where everything else is trained.
 
-    least  Σᵢ wᵢ (−log softmax(xᵢ W + b)[yᵢ]) / Σ w  +  ½ ‖W‖² / Σ w
+    minimize  Σᵢ wᵢ (−log softmax(xᵢ W + b)[yᵢ]) / Σ w  +  ½ ‖W‖² / Σ w
 
-This is scikit-learn's ``LogisticRegression`` with C = 1: the same loss, the same optimizer (SciPy's L-BFGS-B) and the same
-end of the fit, so it takes the same steps but for rounding. The products with all features are torch's, in float32.
+This is scikit-learn's ``LogisticRegression`` with C = 1: it has the same loss, optimizer (SciPy's L-BFGS-B) and stopping
+rule, so it takes the same steps except for rounding. Products with the features are computed by torch, in float32.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from torch import Tensor
 __all__ = ["fit_logistic_regression"]
 
 STEPS = 300
-"""An answer after so many steps is good enough."""
+"""The fit ends after this many steps at the latest."""
 
 CLOSE = 1e-4
-"""The fit ends when no entry of the gradient is larger; scikit-learn's default."""
+"""The fit ends when no entry of the gradient is larger than this; scikit-learn's default."""
 
 Float = NDArray[np.float64]
 
@@ -28,12 +28,12 @@ Float = NDArray[np.float64]
 def fit_logistic_regression(x: Tensor, codes: Tensor, weights: Tensor, n_classes: int) -> Float:
     """The coefficients and, as the last row, the intercept: d + 1 rows and one column per class.
 
-    Of two classes only the second has coefficients other than 0, as in scikit-learn.
+    With two classes, only the second has coefficients other than 0, as in scikit-learn.
 
     Parameters
     ----------
     x : float32 features of the labelled samples, on the device to compute on.
-    codes : their classes from 0 to ``n_classes`` − 1, on the same device.
+    codes : their classes, from 0 to ``n_classes`` − 1, on the same device.
     weights : how much each label counts, on the same device.
     """
     loss = _Loss(x, codes, weights, n_classes)

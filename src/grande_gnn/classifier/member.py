@@ -21,7 +21,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A learning problem with what its training found; its probabilities are softmax(logits / temperature)."""
+    """A learning problem and the result of its training; its probabilities are softmax(logits / temperature)."""
 
     choice: Choice
     problem: LearningProblem
@@ -29,10 +29,10 @@ class Member:
     degree: Float
     """The degree of every fitted sample."""
     reached: NDArray[np.bool_]
-    """Whether a label reaches the fitted sample through this member's graph."""
+    """Whether a label reaches each fitted sample through this member's graph."""
     temperature: float = 1.0
     weight: float = 1.0
-    """The share in the committee's mean."""
+    """Its weight in the committee's mean."""
 
     @classmethod
     def train(
@@ -45,7 +45,7 @@ class Member:
         weight: float = 1.0,
         progress: Callable[[int], object] | None = None,
     ) -> tuple[Member, Float]:
-        """A member trained on all labels, and its probabilities of the fitted samples."""
+        """Train a member on all labels; returns it and its class probabilities of the fitted samples."""
         (outcome,) = problem.train([labels], keep_models=True, progress=progress)
         assert outcome.logits is not None  # keep_models=True
         assert outcome.degree is not None
@@ -60,7 +60,7 @@ class Member:
         return by_row_blocks(lambda z: softmax(z.astype(np.float64) / self.temperature, axis=1), logits)
 
     def of_new(self, new: NDArray[np.float32], attachments: Attachments) -> Float:
-        """Class probabilities of new, normalized samples, attached by this member's number of neighbors."""
+        """Class probabilities of new, normalized samples, from their attachments to this member's graph."""
         return self.probabilities(logits_of_new(self.problem, self.parameters, self.degree, new, attachments))
 
     def for_classes(self, n_classes: int) -> LearningProblem:

@@ -1,17 +1,17 @@
 """The two files of a saved model: written with checksums, and checked before anything uses them.
 
-    model.json          what is not an array, and under ``checksums`` a checksum of both files
+    model.json          everything that is not an array, and under ``checksums`` a checksum of each of the two files
     model.safetensors   the arrays
 
-The checksum of ``model.json`` is the SHA-256 of its content without ``checksums``, spelled in one fixed way; that of the
-arrays is ``sums:`` and :class:`~grande_gnn.internal.block_sums.BlockSums`, or a SHA-256 without such a word. Checksums find
-damage; they are no signature, because whoever changes a file can compute a new one. So everything is checked all the
-same: compiled code uses the graph's numbers as addresses. Folders of formats 1 and 2 have no checksums and load with a
-warning.
+The checksum of ``model.json`` is the SHA-256 of its content without ``checksums``, serialized in one fixed way. That of the
+arrays is ``sums:`` followed by a digest of :class:`~grande_gnn.internal.block_sums.BlockSums`, or a SHA-256 without prefix.
+Checksums detect damage, but they are not signatures: whoever changes a file can compute a new one. So the contents are
+checked as well, because compiled code uses the graph's numbers as addresses. Folders of formats 1 and 2 have no checksums
+and load with a warning.
 
-A model of several members keeps the arrays of its first member under the names below and those of member i under
-``member.<i>.`` and the same names (:func:`check_member` checks them by that prefix); what else is known about the
-members is a field of ``model.json``, declared in :data:`FIELDS`. A member without a graph is the last one and has the arrays
+A model with several members stores the arrays of its first member under their plain names, and those of member i with the
+prefix ``member.<i>.`` (see :func:`check_member`). The settings and weights of the members are a field of ``model.json``,
+declared in :data:`FIELDS`. A member without a graph comes last and has the arrays
 ``graph_free.coefficients`` and ``graph_free.intercept``.
 """
 
@@ -52,21 +52,21 @@ __all__ = [
 ]  # fmt: skip
 
 FORMAT = 3
-"""1: version 0.1, without ranked lists. 2: the ranked lists are kept, and a model may be the user's own. 3: checksums, and
-a committee may have several members."""
+"""1: version 0.1, without ranked lists. 2: with ranked lists, and a model may be the user's own. 3: with checksums, and a
+committee may have several members."""
 
 ARRAYS = "model.safetensors"
 """The file of the arrays."""
 REST = "model.json"
 """The file of everything else; while it is missing, the folder holds no model."""
 PARAMETER = "parameter."
-"""How the names of trained parameters begin among the arrays."""
+"""The prefix of the names of trained parameters among the arrays."""
 
 _CHECKSUMS = "checksums"
 _SUMS = "sums:"
-"""How a checksum of :class:`BlockSums` begins; one of SHA-256, which takes ten times as long, has no such word."""
+"""The prefix of a checksum of :class:`BlockSums`; a SHA-256 has none."""
 _PIECE = 1 << 20
-"""Bytes read at a time, so that they are still near when they are summed."""
+"""Bytes read at a time: few enough to be in the processor's cache still when their checksum is computed."""
 _MAX_CLASS_BYTES = 1 << 28
 _FLOAT32 = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 _COUNT = integer(1, 2**31 - 1)
@@ -80,7 +80,7 @@ PARAMETERS: dict[str, Check] = {
     "precision": text(), "memory_limit": optional(integer(1, 2**63)), "context": only(None),
     "random_state": optional(integer(0, 2**63)),
 }  # fmt: skip
-"""The classifier's parameters as they are saved; one that is missing has its default."""
+"""The classifier's parameters as they are saved; a missing one has its default value."""
 
 _CHOICE: dict[str, Check] = {"graph": text(), "n_neighbors": _COUNT, "normalize": text(), "sigma": _SIGMA}
 _WEIGHT = number(0, 1, open_low=True)
@@ -89,9 +89,9 @@ MEMBER = either(
     record({"graph": only(None), "weight": _WEIGHT}),
     record(
         {**_CHOICE, "weight": _WEIGHT, "temperature": number(1e-4, 1e6)}
-    ),  # beyond, answers would overflow
+    ),  # outside this range, logits / temperature could overflow
 )
-"""What is known about one member, besides its arrays."""
+"""What ``model.json`` says about one member: one without a graph, or one with."""
 
 FIELDS: dict[str, Check] = {
     "format": integer(1, FORMAT),
@@ -127,7 +127,7 @@ def fill_model_folder(part: Path, rest: Mapping[str, Any], arrays: Mapping[str, 
 
 
 def read_model_folder(source: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The fields and the arrays of a model folder, each file read once; what they say is checked, their arrays are not."""
+    """The fields and the arrays of a model folder; checks the fields and checksums, but not the contents of the arrays."""
     try:
         rest = read_json(source / REST)
     except FileFormatError as error:
@@ -161,7 +161,7 @@ def _digest_of_json(content: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path, expected: str | None) -> tuple[memoryview, str]:
-    """The bytes of a file and their checksum, of the kind that is expected."""
+    """The bytes of a file and their checksum, of the same kind as ``expected``."""
     with open(path, "rb", buffering=0) as file:
         data = np.empty(os.fstat(file.fileno()).st_size, dtype=np.uint8).data
         is_summed, sums = expected is not None and expected.startswith(_SUMS), BlockSums()
@@ -176,17 +176,19 @@ def _read(path: Path, expected: str | None) -> tuple[memoryview, str]:
 
 
 def class_array(rest: Mapping[str, Any]) -> NDArray[Any]:
-    """The class labels with the type they had; they must be in ascending order, each once, as fitting leaves them."""
+    """The class labels with their saved type; each must occur once, in ascending order, as after fitting."""
     classes, dtype = rest["classes"], np.dtype(rest["classes_dtype"])
     if len(classes) * dtype.itemsize > _MAX_CLASS_BYTES:
         raise InvalidInputError(
             f"the classes must fit into {_MAX_CLASS_BYTES >> 20} MiB; got {len(classes)} of {dtype}"
         )
     if len({type(name) for name in classes}) > 1:
-        raise InvalidInputError("the classes must be of one kind; got a mixture")
+        raise InvalidInputError("the classes must all have the same type; got several types")
     array = np.array(classes, dtype=dtype)
     if array.ndim != 1 or array.tolist() != classes or not np.array_equal(np.unique(array), array):
-        raise InvalidInputError(f"the classes must be different and in order, of type {dtype}; got others")
+        raise InvalidInputError(
+            f"the classes must be distinct and in ascending order, of type {dtype}; got others"
+        )
     return array
 
 
@@ -196,9 +198,9 @@ def check_arrays(
     shapes: dict[str, tuple[int, ...]],
     members: Sequence[Mapping[str, Any]] = ({"graph": "", "weight": 1.0},),
 ) -> None:
-    """Refuse arrays that do not belong together or hold numbers that no training gives.
+    """Refuse arrays that do not fit together or hold numbers that no training produces.
 
-    ``shapes`` are those of the model's parameters, ``members`` what ``model.json`` says about them; by default one.
+    ``shapes`` are those of the model's parameters; ``members`` is what ``model.json`` says about them, by default one.
     """
     features = _named(arrays, "features")
     check_array(features, "features", "f", (None, None))
@@ -210,11 +212,11 @@ def check_arrays(
         raise InvalidInputError("label_distributions must sum to one in each row; got other sums")
     if "reduction.components" in arrays:
         check_array(arrays["reduction.components"], "reduction.components", "f", (d, None))
-    if "neighbors.lists" in arrays:  # what it names is checked where it is used
+    if "neighbors.lists" in arrays:  # their order is checked by Neighbors.from_lists
         check_array(arrays["neighbors.lists"], "neighbors.lists", "i", (n, None), 0, n - 1)
     graphs = [about for about in members if about["graph"] is not None]
     if not graphs or list(members[: len(graphs)]) != graphs or len(members) > len(graphs) + 1:
-        raise InvalidInputError("members must be graphs, and at most one last member without; got others")
+        raise InvalidInputError("members must be graphs, followed by at most one without a graph; got others")
     if not np.isclose(sum(about["weight"] for about in members), 1):
         raise InvalidInputError("the weights of the members must sum to one; got another sum")
     for position in range(len(graphs)):
@@ -227,7 +229,7 @@ def check_arrays(
 def check_member(
     arrays: Mapping[str, NDArray[Any]], prefix: str, n: int, shapes: dict[str, tuple[int, ...]]
 ) -> None:
-    """Refuse the arrays of one training on n samples: its graph, degrees, reached samples and parameters."""
+    """Refuse arrays that no training on n samples produces: of its graph, degrees, reached samples and parameters."""
     check_array(_named(arrays, f"{prefix}degree"), f"{prefix}degree", "f", (n,), *_FLOAT32)
     check_array(_named(arrays, f"{prefix}reached"), f"{prefix}reached", "b", (n,))
     _check_graph(_named(arrays, f"{prefix}graph.indptr"), _named(arrays, f"{prefix}graph.indices"), n)
@@ -242,12 +244,12 @@ def check_member(
 
 
 def _check_graph(pointers: NDArray[Any], indices: NDArray[Any], n: int) -> None:
-    """Refuse arrays that are not the rows of a graph; compiled code uses them as addresses without a check."""
+    """Refuse arrays that are not the rows of a graph: compiled code uses them as addresses, unchecked."""
     check_array(indices, "graph.indices", "i", (None,), 0, n - 1)
     check_array(pointers, "graph.indptr", "i", (n + 1,), 0, len(indices))
     if pointers[0] != 0 or pointers[-1] != len(indices) or not (np.diff(pointers) > 0).all():
         raise InvalidInputError("graph.indptr must ascend from 0 to the number of entries; got another order")
-    # Inside each row the nodes ascend; where the next row begins they may descend.
+    # The nodes of each row ascend; between the last of a row and the first of the next they may descend.
     ascends = np.diff(indices) > 0
     ascends[pointers[1:-1] - 1] = True
     rows = np.repeat(np.arange(n), np.diff(pointers))

@@ -1,15 +1,15 @@
 """New samples attach to a fitted graph through their neighbors; everything fitted stays as it is.
 
-A new sample x is attached to those of its k − 1 nearest fitted samples j that would list it — x is nearer to j than
-the last of j's own k − 1 neighbors, or j has fewer — and if there is none, to its nearest: as the last row of the data
-it would have had exactly these reciprocal neighbors. Its head output, degree and diffusion follow the same equations
-as those of a fitted sample, with the fitted states frozen:
+A new sample x is attached to those of its k − 1 nearest fitted samples j that would list it: x is nearer to j than the
+last of j's own k − 1 neighbors, or j has fewer neighbors than that. These are the reciprocal neighbors that x would have had
+as the last row of the data. If there are none, x is attached to its nearest fitted sample. The head's output, the degree
+and the diffusion of x follow the same equations as those of a fitted sample, with the fitted states frozen:
 
     z⁽ᵗ⁺¹⁾ = (1 − α) d_x (Σ_j d_j Z⁽ᵗ⁾_j + d_x z⁽ᵗ⁾) + α h_x,         d = δ^(−½)
 
-So an answer never depends on which other new samples were asked about. It is computed in float64 for the same reason:
-float32 products round differently for different batch sizes. A model that is not a diffusion has no such states; it is
-evaluated on the graph grown by one new sample at a time (:mod:`grande_gnn.engine.plain`).
+So the prediction for a new sample never depends on the other new samples. It is computed in float64 for the same reason:
+float32 products round differently for different batch sizes. A model that is not a diffusion has no such states. It is
+evaluated on the fitted graph with one new sample added at a time (:mod:`grande_gnn.engine.plain`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Attachments:
     n_new: int
 
     def sum_over(self, values: Float) -> Float:
-        """Σ over each new sample's neighbors of one row (or number) per attachment."""
+        """For each new sample the sum of the rows (or numbers) of its attachments; ``values`` has one per attachment."""
         out = np.zeros((self.n_new, *values.shape[1:]))
         np.add.at(out, self.new, values)
         return out
 
     def reached(self, fitted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether a new sample attaches to a fitted one that is marked."""
+        """Whether each new sample attaches to a fitted sample that is marked."""
         return self.sum_over(fitted[self.fitted].astype(np.float64)) > 0
 
 
@@ -59,7 +59,7 @@ def attach(
     n_neighbors: int,
     found: tuple[NDArray[np.int64], Float] | None = None,
 ) -> Attachments:
-    """Choose the fitted neighbors of each new sample; ``found`` is the answer to a query for as many or more of them."""
+    """Choose the fitted neighbors of each new sample; ``found`` is the result of a query for at least as many."""
     few = max(1, n_neighbors - 1)
     near, distance = neighbors.query(new, few) if found is None else (found[0][:, :few], found[1][:, :few])
     wanted = distance < neighbors.distances(n_neighbors)[near]
@@ -83,8 +83,8 @@ def logits_of_new(
         logits = grown_logits(problem, parameters, new, attachments)
     if not np.isfinite(logits).all():
         raise InvalidInputError(
-            "the numbers of this model are too large or too small to compute with: train it again; got logits that are not "
-            "finite"
+            "the numbers of this model are too large or too small to compute with: train it again; got logits that are "
+            "not finite"
         )
     return logits
 
@@ -129,7 +129,7 @@ class FrozenDiffusion:
         return self.settings.kind.precomputes(self.degree)
 
     def head(self, X: NDArray[np.float32]) -> Float:
-        """H⁽⁰⁾ of the rows of X, without dropout; without its bias where that comes after propagation."""
+        """H⁽⁰⁾ of the rows of X, without dropout, and without the bias if that is added after propagation."""
         p = {name: array.astype(np.float64) for name, array in self.parameters.items()}
         *hidden_layer, (weight, bias) = [
             (p[name], p[name.replace("weight", "bias")]) for name in sorted(p) if name.startswith("weight")
@@ -156,14 +156,14 @@ class FrozenDiffusion:
         return np.asarray(z + self.parameters["bias"] if self.bias_after else z, dtype=np.float64)
 
     def new_degrees(self, H: Float, h: Float, attachments: Attachments) -> Float:
-        """δ of the new samples by the degree's own definition, its constants being those of the fitted graph."""
+        """δ of the new samples by the degree's own definition, with the constants of the fitted graph."""
         fitted, new = torch.from_numpy(H), torch.from_numpy(h)
         frozen = self.degree.frozen(fitted, self.graph)
         if frozen is None:
             grown = enumerate(grown_graphs(self.graph, attachments))
             each = [self.degree(torch.cat([fitted, new[m : m + 1]]), graph)[-1] for m, graph in grown]
             return torch.stack(each).detach().numpy()
-        # Only the new samples and their neighbors matter now: the latter first, then the new ones.
+        # The degree now depends on the new samples and their neighbors only: first the neighbors, then the new samples.
         used, place = np.unique(attachments.fitted, return_inverse=True)
         near = Graph.from_edges(place, len(used) + attachments.new, len(used) + attachments.n_new)
         values = frozen(torch.cat([fitted[torch.from_numpy(used)], new]), near)

@@ -4,7 +4,7 @@
     l2          x / ‖x‖ · mean‖x‖          each row scaled to the mean row norm
     center-l2   (x − μ) / ‖x − μ‖ · √d      the mean feature subtracted, unit rows, times √d
 
-The scale matters because the learning rate is fixed: √d keeps entries of the order of 1.
+The scale matters because the learning rate is fixed: with √d, entries have a magnitude of about 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["NORMALIZATIONS", "Normalizer"]
 
 _ROWS = 512
-"""Rows that are normalized at a time; each row is normalized on its own."""
+"""Rows that are normalized at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Normalizer:
         return cls(*NORMALIZATIONS[check_choice(how, NORMALIZATIONS, name="normalize")](X))
 
     def transform(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Normalize each row on its own; a row at the center stays there."""
+        """Normalize each row on its own; a row that equals the center becomes 0."""
         import numpy as np
 
         from grande_gnn.internal.row_blocks import for_row_blocks
@@ -59,7 +59,7 @@ class Normalizer:
 
 
 def _none(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
-    import numpy as np  # the command line reads the names of this module, so nothing is imported above
+    import numpy as np  # here, so that the command line can read the names of this module without importing numpy
 
     return np.zeros(X.shape[1], dtype=np.float32), 0.0
 

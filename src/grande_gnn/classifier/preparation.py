@@ -37,7 +37,7 @@ class Choice:
         return AUTO in (self.graph, self.n_neighbors, self.normalize, self.sigma)
 
     def fill(self, other: Choice) -> Choice:
-        """The open fields taken from ``other``."""
+        """This choice with its open fields taken from ``other``."""
         return Choice(*(b if a == AUTO else a for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
@@ -45,15 +45,15 @@ class Choice:
 
 
 class Preparation:
-    """Turns a choice into a learning problem over the rows of X; whatever two choices share is made once.
+    """Turns a choice into a learning problem over the rows of X; what several choices share is computed once.
 
     Parameters
     ----------
-    X : the features as they are.
+    X : the features before normalization.
     n_classes : the number of classes.
-    settings, hidden : of the training.
+    settings, hidden : settings of the training, and the number of hidden neurons.
     degree : a registered name, a degree object or a function; names get the σ of the choice.
-    graph : a ready graph, sparse matrix or ranked lists instead of neighbors searched in X.
+    graph : a ready graph, sparse matrix or ranked lists, used instead of neighbors searched in X.
     search : the backend of the :class:`~grande_gnn.graph.Neighbors`.
     """
 
@@ -81,7 +81,7 @@ class Preparation:
         return self._normalizers[how]
 
     def neighbors(self, choice: Choice) -> Neighbors:
-        """The neighbors in the normalized features, which are their ``features``."""
+        """The neighbors of the normalized features; its ``features`` are those."""
         how = choice.normalize
         if how not in self._neighbors:
             inputs = self.normalizer(choice).transform(self.X)
@@ -89,7 +89,7 @@ class Preparation:
         return self._neighbors[how]
 
     def expect(self, choices: list[Choice]) -> None:
-        """Search the lists that these choices will need at once, the longest of each normalization."""
+        """Search the neighbors for all these choices in advance: one search per normalization, for the longest lists."""
         if self.graph is not None:
             return
         longest: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Sparse features as dense ones: as they are where that is small, otherwise by a truncated singular value decomposition.
+"""Make sparse features dense: unchanged if they are small enough, otherwise by a truncated singular value decomposition.
 
     X ≈ U_k S_k V_kᵀ,    features = X V_k
 
@@ -21,9 +21,9 @@ from grande_gnn.internal.validation import check_sparse
 __all__ = ["DENSE_BYTES", "Reduction"]
 
 DENSE_BYTES = 256 * 2**20
-"""Sparse features that take no more than this as a dense matrix are made one, and nothing is lost."""
+"""Sparse features that take at most this much memory in dense form are made dense without loss."""
 
-N_COMPONENTS = 256  # as those of tfidf
+N_COMPONENTS = 256  # as many as the extractor tfidf has
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class Reduction:
     """How sparse features become dense."""
 
     components: NDArray[np.float32] | None
-    """V_kᵀ (k × n_features), or None: the features become dense as they are."""
+    """V_kᵀ (k × n_features); None if the features are made dense without loss."""
 
     @classmethod
     def fit(cls, features: Any) -> Reduction:
-        """What suits these features."""
+        """Choose the reduction for these features."""
         matrix = check_sparse(features, name="X")
         n, d = matrix.shape
         if 4 * n * d <= DENSE_BYTES:
@@ -58,6 +58,6 @@ class Reduction:
             return matrix.toarray()
         if matrix.shape[1] != self.components.shape[1]:
             raise InvalidInputError(
-                f"X must have the {self.components.shape[1]} features of fitting; got {matrix.shape[1]}"
+                f"X must have {self.components.shape[1]} features, as in fitting; got {matrix.shape[1]}"
             )
         return np.asarray(matrix @ self.components.T, dtype=np.float32)

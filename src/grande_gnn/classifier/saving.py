@@ -44,7 +44,7 @@ __all__ = ["load_classifier", "save_classifier"]
 
 
 def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write the files of the model into the folder, so that it holds the old model or the new one, as a whole."""
+    """Write the model's files; at any moment the folder holds the old model or the new one, never a mixture."""
     target, rest = Path(folder), _rest(clf)
     recover(target)
     is_taken = target.exists() and not (target.is_dir() and not any(target.iterdir()))
@@ -60,7 +60,7 @@ def save_classifier(clf: Any, folder: str | os.PathLike[str], *, overwrite: bool
 
 
 def _is_ours(target: Path) -> bool:
-    """Whether the folder holds a model, or what a process that was killed while it wrote one left behind."""
+    """Whether the folder holds a model, or the unfinished files of a process that was killed while writing one."""
     return (target / REST).is_file() or (target.is_dir() and any(map(is_unfinished, target.iterdir())))
 
 
@@ -71,7 +71,7 @@ def _arrays(clf: Any) -> dict[str, np.ndarray]:
     }  # fmt: skip
     if clf.reduction_ is not None and clf.reduction_.components is not None:
         arrays["reduction.components"] = clf.reduction_.components
-    if clf.neighbors_.length:  # with a ready graph there may have been no search
+    if clf.neighbors_.length:  # with a ready graph, neighbors may never have been searched
         arrays["neighbors.lists"] = clf.neighbors_.lists(clf.neighbors_.length)
     for position, member in enumerate(clf.committee_.members):
         graph = member.problem.graph
@@ -87,7 +87,7 @@ def _arrays(clf: Any) -> dict[str, np.ndarray]:
 
 
 def _rest(clf: Any) -> dict[str, Any]:
-    parameters = clf.get_params(deep=False) | {"context": None}  # its rows are among the features
+    parameters = clf.get_params(deep=False) | {"context": None}  # the rows of context are among the features
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None
     parameters["device"] = str(parameters["device"])
@@ -116,7 +116,7 @@ def _degree_by_name(clf: Any) -> dict[str, Any]:
 
 
 def load_classifier(cls: type, folder: str | os.PathLike[str], model: Any = None) -> Any:
-    """Rebuild the classifier that was saved in ``folder``; ``model`` is the class of a model of the user's own."""
+    """Rebuild the classifier that was saved in ``folder``; ``model`` is the class of the user's own model, if any."""
     source = Path(folder)
     recover(source)
     try:
@@ -160,7 +160,7 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
     clf.normalizer_ = Normalizer(arrays["normalizer.center"], rest["normalizer_length"])
     clf.choice_, clf.halves_, clf.half_problems_ = Choice(**rest["choice"]), None, None
     inputs = clf.normalizer_.transform(clf.features_)
-    # Version 0.1 did not keep the lists: they are searched when they are needed.
+    # Version 0.1 did not save the lists: they are searched when they are needed.
     lists = arrays.get("neighbors.lists")
     clf.neighbors_ = (
         Neighbors(inputs, device=clf.device)
@@ -171,7 +171,7 @@ def _rebuilt(cls: type, rest: dict[str, Any], arrays: dict[str, np.ndarray], mod
     clf.reduction_ = None if components is None else Reduction(components)
     clf.n_features_in_ = clf.features_.shape[1] if components is None else components.shape[1]
     committee = _committee(clf, settings, described, arrays)
-    automatic = rest.get("automatic", False)  # a choice made by an earlier version is like one of the user's
+    automatic = rest.get("automatic", False)  # a choice made by version 0.1 counts as the user's
     clf.selection_ = Selection.of(committee) if automatic else None
     return clf.settle(committee)
 
@@ -202,6 +202,6 @@ def _committee(
 
 
 def _device_here(saved: str) -> str:
-    """``"auto"`` for a GPU that this machine does not have: a model can be used on other machines too."""
+    """The saved device, or ``"auto"`` if that is a GPU which this machine does not have."""
     kind, _, number = saved.partition(":")
     return "auto" if kind == "cuda" and int(number or 0) >= torch.cuda.device_count() else saved

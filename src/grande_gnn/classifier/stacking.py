@@ -1,11 +1,11 @@
 """How much each member of a committee counts, from held-out labels.
 
-First each member gets a temperature T of its own, softmax(z / T), which minimizes the loss of the held-out labels: else a
-likelihood would reward members for being sure, not for being right. Then the weights w ≥ 0, Σ w = 1, maximize
+First each member gets a temperature T of its own, softmax(z / T), which minimizes the loss on the held-out labels:
+otherwise the weights would reward members for being sure, not for being right. Then the weights w ≥ 0, Σ w = 1, maximize
 
     Σᵢ log Σ_m w_m p_m(yᵢ)  +  a Σ_m log w_m
 
-with a pseudo-count a, so that few labels leave the weights equal. Expectation-maximization finds the maximum:
+with a pseudo-count a that keeps the weights nearly equal if labels are few. Expectation-maximization finds the maximum:
 w_m ← (a + Σᵢ w_m p_m(yᵢ) / Σ_k w_k p_k(yᵢ)) / (a M + n).
 """
 
@@ -19,16 +19,16 @@ from scipy.special import log_softmax
 __all__ = ["PSEUDO_COUNT", "member_temperature", "stacked_weights"]
 
 PSEUDO_COUNT = 25.0
-"""Labels that each member is credited with in advance."""
+"""The pseudo-count a: as if every member had explained this many labels already."""
 
 SPREAD = 0.5
-"""Temperatures are expected within a factor of e^±0.5 of 1, which few labels do not overrule."""
+"""Standard deviation of the prior of log T, which keeps T near 1 if there are few labels."""
 
 Float = NDArray[np.float64]
 
 
 def member_temperature(logits: Float, labels: NDArray[np.int64]) -> float:
-    """The temperature that fits held-out labels, 1 without any: least Σ −log p(yᵢ) + (log T / :data:`SPREAD`)² / 2."""
+    """The T that minimizes Σ −log p(yᵢ) + (log T / :data:`SPREAD`)² / 2 over held-out labels; 1 if there are none."""
     rows = np.arange(len(labels))
 
     def cost(log_temperature: float) -> float:

@@ -2,7 +2,7 @@
 
 Which graph is best differs between data sets, and few labels cannot tell. The mean of the probabilities of a few different
 graphs is about as good as the best of them, without choosing (``docs/committee.md``). A field of the wanted choice
-that is not open is the same in every member, and members that become equal are one; if nothing is open, one is left.
+that is not open is the same in every member, and members that become equal are merged; if nothing is open, one remains.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAPER = Choice("reciprocal", 40, "none", 0.2)
 """The authors' settings."""
 
 FAVORITE = Choice("dgcg", 40, "center-l2", 0.2)
-"""What did best by itself on the data measured for this package."""
+"""One of the two best single graphs on the data of ``docs/committee.md``."""
 
 MEMBERS = (
     FAVORITE,
@@ -32,17 +32,17 @@ MEMBERS = (
 """The committee, the most useful first. All have one normalization, so one search for neighbors is enough."""
 
 FEWER_ABOVE = ((50_000, 1), (20_000, 3))
-"""Above so many samples there are only so many members: a training takes minutes there."""
+"""(samples, members): above this many samples there are only this many members, because each training takes long."""
 
 LONGEST = 40
-"""Neighbors of the largest member. Where classes have fewer images than that, all members take fewer in proportion."""
+"""Neighbors of the largest member. If classes have fewer images than this, all members use proportionally fewer."""
 
 SHORTEST = 5
-"""Fewer neighbors than these leave a graph in pieces."""
+"""With fewer neighbors than this, graphs fall into pieces."""
 
 
 def members_for(wanted: Choice, n_samples: int, n_classes: int) -> list[Choice]:
-    """The members that ``wanted`` leaves open; exactly one if it leaves nothing open.
+    """The members of the committee: ``wanted``, with its open fields filled; exactly one if nothing is open.
 
     >>> wanted = Choice("auto", "auto", "none", 0.2)
     >>> [(member.graph, member.n_neighbors) for member in members_for(wanted, 1360, 17)]
@@ -64,6 +64,6 @@ def members_for(wanted: Choice, n_samples: int, n_classes: int) -> list[Choice]:
 
 
 def adapted_neighbors(n_neighbors: int, n_samples: int, n_classes: int) -> int:
-    """Fewer neighbors where an average class has fewer than :data:`LONGEST` images, and never more than samples."""
+    """Fewer neighbors if an average class has fewer than :data:`LONGEST` images, and never more than there are samples."""
     share = min(1.0, n_samples / n_classes / LONGEST)
     return min(n_samples, max(SHORTEST, round(n_neighbors * share)))

@@ -1,9 +1,9 @@
-"""What held-out labels say about the members of a committee: their temperatures and weights, and the halves' answers.
+"""What held-out labels say about the members of a committee: their temperatures, weights and held-out predictions.
 
 Each member is trained on each half of the labels (:mod:`grande_gnn.classifier.halves`) and predicts the other half's. These
 trainings are short: a third of the epochs with three times the learning rate, which costs two thirds of a training.
-Labels of a class that the asked half does not know say nothing about a member; with one label per class there are no
-others, and the members count the same.
+Labels of a class that the predicting half does not know say nothing about a member; with one label per class there are
+no others, and the members get equal weights.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from grande_gnn.engine import Settings
 __all__ = ["SHORTER", "Votes", "short_settings", "take_votes", "vote_epochs"]
 
 SHORTER = 3
-"""How much shorter a training on a half is."""
+"""The factor by which a training on a half is shorter."""
 
 FASTEST = 0.03
-"""The largest learning rate that a shorter training gets on its own."""
+"""The shorter training does not raise the learning rate above this."""
 
 Codes = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -37,10 +37,10 @@ Pair = tuple[NDArray[np.floating], NDArray[np.floating]]
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """How the members answer for labels they did not know, and what follows for the committee."""
+    """How the members predict labels that they were not given, and what follows for the committee."""
 
     halves: Halves | None
-    """The committee's answers by each half; None where there are no two halves."""
+    """The committee's predictions by each half; None if the labels cannot be split into two halves."""
     temperatures: list[float]
     weights: list[float]
     """The share of each graph; with that of the member without a graph they sum to 1."""
@@ -181,7 +181,7 @@ def _with_graph_free(votes: Votes, pair: tuple[LearningProblem, LearningProblem]
 def _joined(
     graphs: Halves, half: int, linear: GraphFree, problem: LearningProblem, shares: Sequence[float] | Float
 ) -> Float:
-    """The mean of what the graphs and logistic regression say by one half, in the graphs' own array."""
+    """One half's mean of the graphs and logistic regression, written into the graphs' own array."""
     known, joined = np.unique(graphs.codes[graphs.known[half]]), graphs.probabilities[half]
     for rows, p in linear.in_blocks(problem.inputs, known, problem.settings.device):
         joined[rows] = shares[0] * joined[rows] + shares[1] * p

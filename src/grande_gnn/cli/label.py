@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -161,6 +162,10 @@ def command(
         result = work.label(output, progress)
     report_result(result, output)
     if reuse is None:
+        if not review and not is_quiet():
+            click.echo(
+                f"grande review {shlex.quote(str(output))} corrects labels in the browser.", err=_is_json()
+            )
         _tell_about_adapting(result, options)
     if review:
         _open_page(output, options)

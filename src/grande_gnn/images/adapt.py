@@ -242,7 +242,9 @@ def prepare_views(
     live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
     if options.form == "full":
         return live
-    trunk, _ = _split(load_extractor(extractor, options.weights).to(device), options)  # this form is faster
+    if device.type == "cpu":  # merged batch normalizations are faster there, and slower on a GPU
+        loaded = load_extractor(extractor, options.weights)
+    trunk, _ = _split(loaded.to(device), options)
     wanted = options.n_views or 0
     return kept_views(
         live, trunk.eval(), len(squares), wanted, options.seed, lambda *done: tell("views", *done), only_center=only_center
@@ -312,9 +314,8 @@ def _shrink(training: AdaptTraining, error: torch.OutOfMemoryError) -> None:
             f"the GPU has not enough memory to adapt with {training.batch} labelled images per step: use --adapt last, a "
             f"smaller extractor or a GPU with more memory; got {str(error).splitlines()[0]}"
         ) from error
-    training.optimizer.zero_grad(set_to_none=True)
+    training.shrink()
     torch.cuda.empty_cache()
-    training.batch //= 2
     logger.warning("not enough GPU memory: adapting with %d labelled images per step", training.batch)
 
 

@@ -22,6 +22,7 @@ from torch.nn.functional import cross_entropy, log_softmax, normalize
 
 from grande_gnn.images.contrast import contrast_loss
 from grande_gnn.images.pseudo_targets import PseudoTargets
+from grande_gnn.images.recording import Recording, waits_for_gpu
 from grande_gnn.images.view_source import ViewSource
 
 __all__ = ["AdaptTraining", "Recipe"]
@@ -105,7 +106,11 @@ def _set_head(network: _WithHeads, head: tuple[Tensor, Tensor]) -> None:
 
 class AdaptTraining:
     """One training: network, averaged network, optimizer and running statistics. :meth:`restore` resumes from a
-    :meth:`state`."""
+    :meth:`state`.
+
+    On a GPU, launching the kernels of a step takes the CPU longer than they run. So the step is recorded as soon as each
+    step does the same as the one before, and replayed from then on.
+    """
 
     def __init__(
         self,
@@ -142,6 +147,10 @@ class AdaptTraining:
             None if shares is None else shares.to(device).float(), recipe.temperature, recipe.smoothing
         )
         self.number = 0
+        self._share = torch.zeros((), device=device)
+        """The weight of the new network in the average; a tensor, because a recorded step reads it anew."""
+        self._recording: Recording | None = None
+        self._is_recordable = device.type == "cuda" and recipe.optimizer == "adamw" and views.is_on_device
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
         recipe, groups = self.recipe, []
@@ -154,6 +163,10 @@ class AdaptTraining:
         filled: list[dict[str, Any]] = [group for group in groups if group["params"]]
         if recipe.optimizer == "sgd":
             return torch.optim.SGD(filled, lr=recipe.lr, momentum=0.9, nesterov=True)
+        if self.codes.is_cuda:  # a recorded step reads its rates from tensors
+            for group in filled:
+                group["lr"] = torch.tensor(recipe.lr, device=self.codes.device)
+            return torch.optim.AdamW(filled, betas=(0.9, 0.99), fused=True, capturable=True)
         return torch.optim.AdamW(filled, lr=recipe.lr, betas=(0.9, 0.99))
 
     @property
@@ -166,8 +179,8 @@ class AdaptTraining:
         """Continue with a new head, and with the class shares of the teacher's new predictions."""
         for network in (self.network, self.average):
             _set_head(network, head)
-        if self.recipe.align == "teacher":
-            self.targets.marginal = marginal.to(self.codes.device).float()
+        if self.recipe.align == "teacher" and self.targets.marginal is not None:
+            self.targets.marginal.copy_(marginal)
 
     def draw(self, rows: Tensor, n: int) -> Tensor:
         """Draw ``n`` of the rows at random, without repeating any while there are enough."""
@@ -176,7 +189,33 @@ class AdaptTraining:
         return rows[order.flatten()[:n]]
 
     def step(self) -> Tensor:
-        """One step; returns the losses of labels, pseudo-labels and contrast, and the mean weight of a pseudo-label."""
+        """One step; returns the losses of labels, pseudo-labels and contrast, and the mean weight of a pseudo-label.
+
+        The returned tensor may be overwritten by the next step.
+        """
+        self._set_rates()
+        if self._recording is None and self._is_recordable and self.targets.is_settled:
+            self._record()
+        parts = self._compute() if self._recording is None else self._recording.replay()
+        self.number += 1
+        return parts
+
+    def _record(self) -> None:
+        """Record the step, unless the network cannot be recorded."""
+        sample = self.views.center(self.labelled[:1])
+        with torch.no_grad():
+            self._is_recordable = not waits_for_gpu(lambda: self.average(sample))
+        if self._is_recordable:
+            self.optimizer.zero_grad(set_to_none=True)
+            self._recording = Recording(self._compute, self.generator)
+
+    def shrink(self) -> None:
+        """Continue with half of the batch, because memory is short."""
+        self._recording = None
+        self.optimizer.zero_grad(set_to_none=True)
+        self.batch //= 2
+
+    def _compute(self) -> Tensor:
         recipe = self.recipe
         rows = self.draw(self.labelled, self.batch)
         free = self.draw(self.unlabelled, self.batch * recipe.ratio)
@@ -186,7 +225,7 @@ class AdaptTraining:
         if recipe.contrast and recipe.contrast_with == "strong":
             inputs.append(self.views.strong(free, self.generator))
         teacher = self.average if recipe.mean_teacher else self.network
-        with torch.autocast("cuda", torch.bfloat16, enabled=rows.is_cuda):
+        with torch.autocast("cuda", torch.bfloat16, enabled=rows.is_cuda, cache_enabled=False):
             with torch.no_grad():
                 logits_w, z_w = teacher(weak)
             logits, embedded = self.network(torch.cat(inputs).contiguous(memory_format=torch.channels_last))
@@ -208,25 +247,34 @@ class AdaptTraining:
         self._descend(loss_x + loss_u + recipe.contrast * loss_c)
         return torch.stack([loss_x, loss_u, loss_c, weight.mean()]).detach()
 
-    def _descend(self, loss: Tensor) -> None:
+    def _set_rates(self) -> None:
+        """Set the learning rates and the weight of the average for the next step."""
         decay = math.cos(7 * math.pi * self.number / (16 * self.recipe.steps))
         for group in self.optimizer.param_groups:
-            group["lr"] = self.recipe.lr * group["rate"] * decay
+            rate = self.recipe.lr * group["rate"] * decay
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        memory = min(
+            self.recipe.ema, (1 + self.number) / (10 + self.number)
+        )  # at first, the average forgets faster
+        self._share.fill_(1 - memory)
+
+    def _descend(self, loss: Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         if self.recipe.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         self.optimizer.step()
-        memory = min(
-            self.recipe.ema, (1 + self.number) / (10 + self.number)
-        )  # at first, the average forgets faster
-        self._average_in(memory)
-        self.number += 1
+        self._average_in()
 
     @torch.no_grad()
-    def _average_in(self, memory: float) -> None:
+    def _average_in(self) -> None:
         old, new = self._averaged
-        torch._foreach_lerp_(old, new, 1 - memory)
+        change = torch._foreach_sub(new, old)
+        torch._foreach_mul_(change, self._share)
+        torch._foreach_add_(old, change)
 
     def _pairs(self) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors of the averaged network and of the network, in the same order; they are only ever changed in place."""
@@ -245,25 +293,18 @@ class AdaptTraining:
 
     def state(self) -> dict[str, Any]:
         """Everything that :meth:`restore` needs, as tensors, numbers and lists of them."""
-        targets = self.targets
         return {
             "network": self.network.state_dict(), "average": self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(), "generator": self.generator.get_state(),
-            "number": self.number, "batch": self.batch, "bank": [list(pair) for pair in targets.bank],
-            "means": list(targets.means), "center": targets.center, "variance": targets.variance,
-            "marginal": targets.marginal,
+            "number": self.number, "batch": self.batch, "targets": self.targets.state(),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a :meth:`state`."""
+        self._recording = None
         self.network.load_state_dict(state["network"])
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
         self.number, self.batch = state["number"], state["batch"]
-        self.targets.bank.clear()
-        self.targets.bank.extend((z, p) for z, p in state["bank"])
-        self.targets.means.clear()
-        self.targets.means.extend(state["means"])
-        self.targets.center, self.targets.variance = state["center"], state["variance"]
-        self.targets.marginal = state["marginal"]
+        self.targets.restore(state["targets"])

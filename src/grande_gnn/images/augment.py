@@ -11,7 +11,7 @@ from functools import cache
 
 import torch
 from torch import Tensor
-from torch.nn.functional import affine_grid, grid_sample
+from torch.nn.functional import grid_sample
 
 __all__ = ["center_view", "strong_view", "weak_view"]
 
@@ -45,11 +45,12 @@ def _random_crop(images: Tensor, size: int, least_area: float, generator: torch.
     stretch = _uniform(n, math.log(3 / 4), math.log(4 / 3), generator).mul(0.5).exp()
     width, height = (side * stretch).clamp(max=1), (side / stretch).clamp(max=1)
     flip = _uniform(n, -1, 1, generator).sign()
-    zero = torch.zeros_like(width)
     x = _uniform(n, -1, 1, generator) * (1 - width)
     y = _uniform(n, -1, 1, generator) * (1 - height)
-    maps = torch.stack([torch.stack([width * flip, zero, x], 1), torch.stack([zero, height, y], 1)], 1)
-    grid = affine_grid(maps, [n, 3, size, size], align_corners=False)
+    pixels = (2 * torch.arange(size, device=images.device) + 1) / size - 1
+    across = torch.addcmul(x[:, None], (width * flip)[:, None], pixels)
+    down = torch.addcmul(y[:, None], height[:, None], pixels)
+    grid = torch.stack([across[:, None, :].expand(n, size, size), down[:, :, None].expand(n, size, size)], 3)
     return grid_sample(images, grid, padding_mode="reflection", align_corners=False)
 
 

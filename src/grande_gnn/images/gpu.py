@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from grande_gnn.images.networks import Extractor
+from grande_gnn.images.recording import Recording, waits_for_gpu
 
 __all__ = ["FixedBatch"]
 
@@ -25,43 +26,25 @@ class FixedBatch:
         side = extractor.preprocess.size
         self._extractor = extractor
         self._pixels = torch.zeros(size, side, side, 3, dtype=torch.uint8, device=device)
-        self._graph = self._record() if device.type == "cuda" else None
+        self._recording = self._record() if device.type == "cuda" else None
 
-    def _record(self) -> torch.cuda.CUDAGraph | None:
+    def _record(self) -> Recording | None:
         side_stream = torch.cuda.Stream()
         side_stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side_stream):
-            self._extractor(self._pixels)  # the first call lets libraries choose their kernels
-            if self._synchronizes():
+            self._features()  # the first call lets libraries choose their kernels
+            if waits_for_gpu(self._features):
                 return None
         torch.cuda.current_stream().wait_stream(side_stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._features = self._extractor(self._pixels)
-        return graph
+        return Recording(self._features)
 
-    def _synchronizes(self) -> bool:
-        """Whether the network waits for the GPU in its forward pass, and so cannot be recorded."""
-        before = torch.cuda.get_sync_debug_mode()
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            self._extractor(self._pixels)
-        except torch.OutOfMemoryError:
-            raise
-        except RuntimeError:
-            return True
-        finally:
-            torch.cuda.set_sync_debug_mode(before)
-        return False
+    def _features(self) -> torch.Tensor:
+        return self._extractor(self._pixels)
 
     def start(self, pixels: torch.Tensor) -> Answer:
         """Start computing the features of these images; calling the result waits for them, and for nothing started later."""
         self._pixels[: len(pixels)].copy_(pixels, non_blocking=True)
-        if self._graph is None:
-            features = self._extractor(self._pixels)
-        else:
-            self._graph.replay()
-            features = self._features
+        features = self._features() if self._recording is None else self._recording.replay()
         fetched = features[: len(pixels)].to("cpu", non_blocking=True)
         if not features.is_cuda:
             return fetched.numpy

@@ -32,6 +32,10 @@ with 128, an image takes more than three times as long."""
 class ViewSource(Protocol):
     """Inputs of a network for rows of images."""
 
+    @property
+    def is_on_device(self) -> bool:
+        """Whether views are computed without copying anything from main memory."""
+
     def weak(self, rows: Tensor, generator: torch.Generator) -> Tensor:
         """Views that keep the image recognizable."""
 
@@ -50,6 +54,11 @@ class LiveViews:
         self.squares = squares.to(device) if squares.nbytes <= ON_DEVICE else squares
         self._mean = torch.tensor(preprocess.mean, device=device)[:, None, None]
         self._std = torch.tensor(preprocess.std, device=device)[:, None, None]
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the pixels of all images are on the device."""
+        return self.squares.device.type == self.device.type
 
     def _pixels(self, rows: Tensor) -> Tensor:
         return self.squares[rows.to(self.squares.device)].to(self.device).float() / 255
@@ -76,6 +85,11 @@ class TrunkViews:
     def __init__(self, live: LiveViews, trunk: nn.Module) -> None:
         self._live, self._trunk = live, trunk
         self._rough = has_bfloat16(live.device)
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the pixels of all images are on the device."""
+        return self._live.is_on_device
 
     @torch.no_grad()
     def _random(self, views: Tensor) -> Tensor:
@@ -153,6 +167,11 @@ class CachedViews:
         views = cls.__new__(cls)
         views.maps = maps
         return views
+
+    @property
+    def is_on_device(self) -> bool:
+        """The maps are always on the device."""
+        return True
 
     @property
     def _n_views(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["by_row_blocks", "for_row_blocks", "rows_as"]
+__all__ = ["by_row_blocks", "for_row_blocks", "largest", "rows_as"]
 
 _WHOLE = 2**22
 """Entries up to which a matrix is one block."""
@@ -55,6 +55,17 @@ def for_row_blocks(fill: Callable[[slice], object], matrix: NDArray[Any]) -> Non
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
         for _ in pool.map(fill, blocks):  # raises what a block raised
             pass
+
+
+def largest(matrix: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The place and the value of the largest entry of each row.
+
+    >>> places, values = largest(np.array([[0.2, 0.8], [0.6, 0.4]]))
+    >>> places.tolist(), values.tolist()
+    ([1, 0], [0.8, 0.6])
+    """
+    places = by_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
+    return places, matrix[np.arange(len(matrix)), places]
 
 
 def rows_as(matrix: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.classifier.halves import Halves
 from grande_gnn.graph import Neighbors
-from grande_gnn.internal.row_blocks import by_row_blocks
+from grande_gnn.internal.row_blocks import by_row_blocks, largest
 from grande_gnn.internal.validation import encode_labels
 from grande_gnn.labelling.calibration import Calibration, fit_calibration, with_winner
 from grande_gnn.labelling.class_accuracy import class_accuracies
@@ -211,11 +211,12 @@ def _outlook(clf: GrandeClassifier, codes: Codes, known: _HeldOutLabels, halves:
     if not unlabelled.any():
         calibration = fit_calibration(known.curve, full, 1.0)
         return _Outlook(None, calibration, calibration.probabilities(full), scores, strange, [], True)
+    predicted, sure = largest(full)
     test = sample_test(
-        lists, ~unlabelled, np.where(unlabelled, full.argmax(axis=1), codes), views.confidence[views.answerable],
+        lists, ~unlabelled, np.where(unlabelled, predicted, codes), views.confidence[views.answerable],
         views.unlabelled.confidence,
     )  # fmt: skip
-    expected = known.curve.probability(full.max(axis=1)[unlabelled])
+    expected = known.curve.probability(sure[unlabelled])
     unseen = unseen_share(views.labels) + flagged_share(expected, strange[unlabelled]) / 2
     draws = draw_accuracy(
         Sources(
@@ -250,11 +251,11 @@ def _by_class(
     known: _HeldOutLabels, outlook: _Outlook, unlabelled: NDArray[np.bool_], names: NDArray[np.str_]
 ) -> dict[str, AccuracyEstimate]:
     """For each class: of the images that receive it, the share that is right."""
-    views, p = known.views, outlook.probabilities
-    asked = views.answerable
+    views, asked = known.views, known.views.answerable
+    predicted, sure = largest(outlook.probabilities)
     found = class_accuracies(
         views.probabilities.argmax(axis=1)[asked], views.right[asked], known.weights[asked],
-        p.argmax(axis=1)[unlabelled], p.max(axis=1)[unlabelled],
+        predicted[unlabelled], sure[unlabelled],
     )  # fmt: skip
     return {str(names[c]): estimate for c, estimate in found.items()}
 
@@ -332,7 +333,7 @@ def _answers(
     code = {str(name): c for c, name in enumerate(names)}
     rows = np.arange(len(p))
     first = np.array([code[label] if label else -1 for label in given], dtype=np.int64)
-    first = np.where(first < 0, p.argmax(axis=1), first)
+    first = np.where(first < 0, largest(p)[0], first)
     second = by_row_blocks(_best_other, p, first)
     several = len(names) > 1
     margin = p[rows, first] - p[rows, second] if several else p[rows, first]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit, softmax
 
-from grande_gnn.internal.row_blocks import by_row_blocks
+from grande_gnn.internal.row_blocks import by_row_blocks, largest
 from grande_gnn.labelling.correctness import Correctness, log_odds
 
 __all__ = ["Calibration", "fit_calibration", "with_winner"]
@@ -48,7 +48,11 @@ class Calibration:
         return by_row_blocks(self._of_rows, uncalibrated)
 
     def _of_rows(self, uncalibrated: Float) -> Float:
-        p = softmax(np.log(np.maximum(uncalibrated, 1e-30)) / self.temperature, axis=1)
+        p = np.maximum(uncalibrated, 1e-30)
+        if self.temperature == 1:  # which needs neither logarithms nor exponentials
+            p /= p.sum(axis=1, keepdims=True)
+        else:
+            p = softmax(np.log(p) / self.temperature, axis=1)
         if self.offset is None or p.shape[1] == 1:
             return p
         top = np.clip(p.max(axis=1), 1e-6, 1 - 1e-6)
@@ -95,7 +99,7 @@ def fit_calibration(
     if uncalibrated.shape[1] == 1 or not asked.any():
         return Calibration()
     factor = np.ones(int(asked.sum())) if familiarity is None else familiarity[asked]
-    slope = _slope(curve, uncalibrated.max(axis=1)[asked])
+    slope = _slope(curve, largest(uncalibrated)[1][asked])
     # The log-odds and the limits of the winners are computed once, so that no trial needs a pass over all classes.
     x, least = by_row_blocks(_winners, uncalibrated)[asked].T
 

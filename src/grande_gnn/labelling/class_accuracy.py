@@ -7,6 +7,8 @@ the wide interval it started from.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
@@ -32,16 +34,22 @@ def class_accuracies(
     received, right, weights : for held-out samples, the predicted class, whether it is right, and how much each counts.
     unlabelled, confidence : for unlabelled samples, the predicted class and the calibrated confidence.
     """
-    found = {}
-    for c in np.unique(np.concatenate([received, unlabelled])):
-        held_out, others = received == c, unlabelled == c
-        prior = float(confidence[others].mean()) if others.any() else 0.5
-        prior = min(max(prior, 0.01), 0.99)
-        hits = float((weights * right)[held_out].sum()) + PRIOR_SIZE * prior
-        misses = float((weights * (1 - right))[held_out].sum()) + PRIOR_SIZE * (1 - prior)
-        low, high = beta.ppf([0.025, 0.975], hits, misses)
-        value = hits / (hits + misses)
-        found[int(c)] = AccuracyEstimate(
-            value, float(min(low, value)), float(max(high, value)), int(held_out.sum())
-        )
-    return found
+    n_classes = 1 + max((int(codes.max()) for codes in (received, unlabelled) if len(codes)), default=-1)
+
+    def totals(codes: Codes, values: Float | None = None) -> NDArray[Any]:
+        return np.bincount(codes, values, minlength=n_classes)
+
+    n_held_out, n_others = totals(received), totals(unlabelled)
+    means = np.divide(
+        totals(unlabelled, confidence), n_others, out=np.full(n_classes, 0.5), where=n_others > 0
+    )
+    prior = np.clip(means, 0.01, 0.99)
+    hits = totals(received, weights * right) + PRIOR_SIZE * prior
+    misses = totals(received, weights * (1 - right)) + PRIOR_SIZE * (1 - prior)
+    low, high = (beta.ppf(level, hits, misses) for level in (0.025, 0.975))
+    value = hits / (hits + misses)
+    low, high = np.minimum(low, value), np.maximum(high, value)
+    return {
+        int(c): AccuracyEstimate(float(value[c]), float(low[c]), float(high[c]), int(n_held_out[c]))
+        for c in np.flatnonzero(n_held_out + n_others)
+    }

@@ -194,9 +194,12 @@ class _Missed:
     def log_likelihood(self, misfit: Float, wrong: float, n_classes: int) -> Float:
         """For each curve; ``misfit`` is its P(prediction wrong) at each place."""
         by_prediction, by_label = _own_shares(self.own, n_classes)
-        return (
-            np.log(np.maximum(wrong * by_label + (1 - wrong) * misfit * by_prediction, 1e-300)) @ self.count
-        )
+        likelihood = misfit * ((1 - wrong) * by_prediction)
+        likelihood += wrong * by_label
+        np.maximum(
+            likelihood, 1e-300, out=likelihood
+        )  # in place: new memory takes longer than the arithmetic
+        return np.log(likelihood, out=likelihood) @ self.count
 
 
 def _counted_together(place: NDArray[np.int64], own: Float, weights: Float) -> _Missed:

@@ -34,7 +34,7 @@ from grande_gnn.labelling.earlier_network import ADAPTED_FILE, adapted_file
 from grande_gnn.labelling.exports import EXPORTS, check_copies, export_names
 from grande_gnn.labelling.exports.among_results import earlier_exports, export_entries, write_exports
 from grande_gnn.labelling.label_sets import LabelSets
-from grande_gnn.labelling.result import Labelling, read_predictions, write_predictions
+from grande_gnn.labelling.result import Labelling, Thumbnails, read_predictions, write_predictions
 from grande_gnn.labelling.settings_file import read_settings
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "read_calibration",
     "read_settings",
     "save_labelling",
+    "thumbnails_in",
     "write_labelling",
 ]
 
@@ -232,7 +233,7 @@ def load_labelling(folder: Path) -> Labelling:
         table, **estimate, calibration=calibration, root=root, problems=problems, settings=settings, classifier=clf,
         adapted_weights=adapted_file(folder), neighbors=clf.neighbors_ if clf is not None and is_fitted else None,
         texts=_read_texts(folder, table.files),
-        thumbnails=None if root is None else _thumbnails([root / file for file in table.files]),
+        thumbnails=None if root is None else thumbnails_in(root, table.files),
     )  # fmt: skip
 
 
@@ -263,9 +264,9 @@ def _read_estimate(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _thumbnails(paths: list[Path]) -> Callable[[Sequence[int]], Iterable[Any]]:
-    """Pictures from the image files, as long as these exist."""
-    return lambda rows: (_thumbnail(paths[row]) for row in rows)
+def thumbnails_in(root: Path, files: Sequence[str]) -> Thumbnails:
+    """Pictures made from the image files in ``root``; None for a file that is missing or is not an image."""
+    return lambda rows: (_thumbnail(root / files[row]) for row in rows)
 
 
 def _thumbnail(path: Path) -> Any:

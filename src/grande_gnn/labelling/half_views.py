@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.classifier.halves import Halves
+from grande_gnn.internal.row_blocks import largest
 from grande_gnn.labelling.label_evidence import (
     class_weights,
     copy_weights,
@@ -74,10 +75,10 @@ def view_halves(halves: Halves, full: Float) -> HalfViews:
     """Arrange the predictions of the halves; ``full`` are the probabilities of the training on all labels."""
     held_out, answerable = halves.held_out(), halves.answerable()
     unlabelled = np.flatnonzero(halves.codes < 0)
-    predicted = full.argmax(axis=1)[unlabelled]
-    views = _ask_halves(halves, unlabelled, predicted)
+    predicted, sure = largest(full)
+    views = _ask_halves(halves, unlabelled, predicted[unlabelled])
     if not answerable.any():
-        views = replace(views, instead=full.max(axis=1)[unlabelled])
+        views = replace(views, instead=sure[unlabelled])
     return HalfViews(held_out.rows, held_out.labels, np.exp(held_out.logits), answerable, views)
 
 
@@ -86,8 +87,9 @@ def _ask_halves(halves: Halves, unlabelled: Codes, predicted: Codes) -> Unlabell
     for known, p in zip(halves.known, halves.probabilities, strict=True):
         can_answer = np.isin(predicted, halves.codes[known])
         asked = unlabelled[can_answer]
-        confidence.append(p.max(axis=1)[asked])
-        agrees.append(p.argmax(axis=1)[asked] == predicted[can_answer])
+        winner, sure = largest(p)
+        confidence.append(sure[asked])
+        agrees.append(winner[asked] == predicted[can_answer])
     return Unlabelled(np.concatenate(confidence), np.concatenate(agrees))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.classifier.halves import Halves
-from grande_gnn.internal.row_blocks import by_row_blocks
+from grande_gnn.internal.row_blocks import by_row_blocks, largest
 
 __all__ = ["familiarity", "is_unfamiliar", "unfamiliar_scores"]
 
@@ -60,7 +60,8 @@ def unfamiliar_scores(full: Float, halves: Halves, lists: NDArray[np.int32]) -> 
 def _doubt(full: Float, halves: Halves) -> Float:
     """The doubt about each sample by itself; halves are used only for classes that both know."""
     one, other = halves.probabilities
-    predicted, doubt = full.argmax(axis=1), 1 - full.max(axis=1)
+    predicted, confidence = largest(full)
+    doubt = 1 - confidence
     both_know = np.logical_and(*(np.isin(predicted, halves.codes[known]) for known in halves.known))
     disagree = by_row_blocks(lambda p, q: 1 - (p * q).sum(axis=1), one, other)
     doubt = np.where(both_know, (doubt + disagree) / 2, doubt)

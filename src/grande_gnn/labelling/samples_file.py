@@ -2,12 +2,15 @@
 
 A features file (``.npz``) holds ``features``, optionally ``files`` (a name for each sample) and ``labels``
 (:mod:`grande_gnn.internal.features_file`). Labels may come from a CSV instead, whose first column then names samples.
+
+If the names are those of files in the folder of the features file, the report links to them and the review page shows them;
+if they are images, the report shows them too. No name leads out of that folder.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -17,14 +20,17 @@ from grande_gnn.images.labels_csv import read_label_csv
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.features_file import FeaturesFile, load_features
 from grande_gnn.internal.validation import as_label_array, is_unlabelled
-from grande_gnn.labelling.folder import check_destination
+from grande_gnn.labelling.folder import check_destination, thumbnails_in
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
-from grande_gnn.labelling.result import Labelling
+from grande_gnn.labelling.result import Labelling, Thumbnails
 from grande_gnn.labelling.run import label_features
 from grande_gnn.labelling.steps import Progress
 from grande_gnn.labelling.suggest import DEFAULT_STRATEGY, suggest
 
 __all__ = ["label_file", "suggest_for_file"]
+
+_FIRST = 10
+"""Samples whose names tell whether all of them are files, and whether these are images."""
 
 
 def label_file(
@@ -65,7 +71,8 @@ def label_file(
         content.features, labels, files=content.files.tolist(), options=replace(options, export=()),
         progress=progress,
     )  # fmt: skip
-    result = replace(result, root=root, problems=problems)
+    pictures = None if root is None else _pictures(root, result.files)
+    result = replace(result, root=root, problems=problems, thumbnails=pictures)
     if out is not None:
         result.save(out, overwrite=options.overwrite, export=options.export)
     return result
@@ -98,11 +105,20 @@ def _labels_of(path: Path, content: FeaturesFile, options: LabelOptions) -> tupl
 
 
 def _folder_of_images(path: Path, files: list[str]) -> Path | None:
-    """The folder of the features file if the samples are files in it, which the review page can then show."""
+    """The folder of the features file if the samples are files in it; None also if any name leads out of it."""
+    if any(name.is_absolute() or ".." in name.parts for name in map(PurePath, files)):
+        return None
     try:
-        return path.parent if all((path.parent / name).is_file() for name in files[:10]) else None
+        return path.parent if all((path.parent / name).is_file() for name in files[:_FIRST]) else None
     except (OSError, ValueError):  # names that no file can have
         return None
+
+
+def _pictures(root: Path, files: list[str]) -> Thumbnails | None:
+    """Thumbnails for the report; None if the first files are not images."""
+    pictures = thumbnails_in(root, files)
+    is_image = any(picture is not None for picture in pictures(range(min(_FIRST, len(files)))))
+    return pictures if is_image else None
 
 
 def _refuse_copies(options: LabelOptions) -> None:

@@ -85,3 +85,11 @@ def test_the_network_is_its_trunk_and_its_tail() -> None:
         torch.testing.assert_close(tail(trunk(images)), network(images))
     parts = sum(p.numel() for part in (trunk, tail) for p in part.parameters())
     assert parts == sum(p.numel() for p in network.parameters())
+
+
+def test_convolutions_add_their_zeros_themselves_where_sides_get_equally_many() -> None:
+    convolutions = [m for m in load_trainable("lite0").network.modules() if isinstance(m, torch.nn.Conv2d)]
+    padded = [m.static_padding for m in convolutions if isinstance(m.static_padding, torch.nn.ZeroPad2d)]
+    assert len(padded) == 5  # one for each stride of 2, where one side gets more
+    assert all(len(set(p.padding)) > 1 for p in padded)
+    assert sum(m.padding != (0, 0) for m in convolutions) == 12

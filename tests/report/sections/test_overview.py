@@ -41,7 +41,7 @@ def test_every_highlight_links_to_its_section(make_labelling, parse):
     overview = SECTIONS["overview"]
     shown = parse(overview.render(labelling, Page(labelling, [mine, *SECTIONS.values()])))
     assert "1,234 blurred 54 less than 50 % sure 1 suspicious given label" in shown.text
-    assert "1 unlike every labelled class 2 out of distribution 1 not reached by a label" in shown.text
+    assert "1 unfamiliar 2 out of distribution 1 not reached by a label" in shown.text
     assert "1 copy of another image 1 problem" in shown.text
     targets = [
         "#mine",

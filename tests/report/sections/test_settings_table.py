@@ -10,7 +10,7 @@ def test_settings_are_shown_in_their_order(section, make_labelling):
 
 
 def test_what_only_a_later_run_needs_is_left_out(section, make_labelling):
-    settings = {"weights": "abc", "seed": 0, "temperature": 1.3, "offset": None}
+    settings = {"weights": "abc", "seed": 0, "temperature": 1.3, "offset": None, "slope": 1.2}
     assert section("settings", make_labelling(settings=settings)).text == "Settings seed 0"
 
 

@@ -88,6 +88,7 @@ def _load(variant: str, name: str, weights: Path | None) -> nn.Module:
     network = package.EfficientNet.from_name(f"efficientnet-lite{variant}", drop_connect_rate=0.0)
     del network._fc
     load_weights(network, weights)
+    _pad_in_convolutions(network)
     return network
 
 
@@ -98,3 +99,17 @@ def _fuse_batch_norm(network: nn.Module) -> None:
             if hasattr(module, conv) and hasattr(module, norm):
                 setattr(module, conv, fuse_conv_bn_eval(getattr(module, conv), getattr(module, norm)))
                 setattr(module, norm, nn.Identity())
+
+
+def _pad_in_convolutions(network: nn.Module) -> None:
+    """Let convolutions add their zeros themselves where all sides get equally many: the same function, without a padded
+    copy of the input."""
+    for module in network.modules():
+        padding = getattr(module, "static_padding", None)
+        if (
+            isinstance(module, nn.Conv2d)
+            and isinstance(padding, nn.ZeroPad2d)
+            and len(set(padding.padding)) == 1
+        ):
+            module.padding = (padding.padding[0],) * 2
+            module.static_padding = nn.Identity()

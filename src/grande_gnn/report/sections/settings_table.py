@@ -12,7 +12,7 @@ from grande_gnn.report.sections.section import Section
 
 __all__ = ["SETTINGS_TABLE"]
 
-_HIDDEN = ("weights", "temperature", "offset")
+_HIDDEN = ("weights", "temperature", "offset", "slope")
 """Settings that only a later run needs; they are in ``settings.json``."""
 
 _OF_BUILT_GRAPHS = ("graph", "n_neighbors", "members")

@@ -37,7 +37,7 @@ def _render(labelling: Labelling, page: Page) -> Markup:
 def _highlights(labelling: Labelling) -> list[Highlight]:
     if labelling.unfamiliar is None:
         return []
-    return [Highlight(_count(labelling), "unlike every labelled class")]
+    return [Highlight(_count(labelling), "unfamiliar")]
 
 
 UNFAMILIAR_IMAGES = Section("unfamiliar", "Unfamiliar", _render, _rows, _highlights)

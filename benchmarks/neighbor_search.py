@@ -80,16 +80,6 @@ def pynndescent(X: NDArray[np.float32], k: int, threads: int) -> Lists:
     return NNDescent(X, n_neighbors=k, random_state=0, n_jobs=threads).neighbor_graph[0]
 
 
-def hnsw_fast(X: NDArray[np.float32], k: int, threads: int) -> Lists:
-    import faiss
-
-    faiss.omp_set_num_threads(threads)
-    index = faiss.IndexHNSWFlat(X.shape[1], 16)
-    index.hnsw.efConstruction, index.hnsw.efSearch = 40, 64
-    index.add(X)
-    return index.search(X, k)[1]
-
-
 def pynndescent_fast(X: NDArray[np.float32], k: int, threads: int) -> Lists:
     from pynndescent import NNDescent
 
@@ -99,7 +89,7 @@ def pynndescent_fast(X: NDArray[np.float32], k: int, threads: int) -> Lists:
 
 METHODS: dict[str, Callable[[NDArray[np.float32], int, int], Lists]] = {
     method.__name__: method
-    for method in (approximate, exact, hnsw, hnsw_fast, nndescent, pynndescent, pynndescent_fast)
+    for method in (approximate, exact, hnsw, nndescent, pynndescent, pynndescent_fast)
 }
 
 

@@ -28,7 +28,7 @@ says more about the training than about the label."""
 
 ENOUGH_LABELS = (1, 3)
 """Other labels of the class that the training knows: with the first number it contradicts nothing, from the second on it
-counts fully. With two labels per class, labels that were trusted less were correct ones of hard images."""
+counts fully. A single other label says little about what else belongs to the class."""
 
 Float = NDArray[np.float64]
 

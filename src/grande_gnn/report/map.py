@@ -27,8 +27,7 @@ _FINE = {"max_iter": 500, "angle": 0.5}
 """Half of scikit-learn's iterations: on Flowers17 and Corel5k the clusters no longer move after that. The angle, which says
 how coarsely distant images are grouped, is scikit-learn's."""
 _COARSE = {"max_iter": 350, "angle": 0.8}
-"""The same for up to :data:`FEWER_LANDMARKS` landmarks, in half of the time: on Flowers17 and Corel5k as many nearest
-neighbors on the map have the same class."""
+"""The same for up to :data:`FEWER_LANDMARKS` landmarks: faster, because a map of a sample is an overview."""
 
 
 def image_map(

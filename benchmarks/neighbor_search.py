@@ -88,8 +88,7 @@ def pynndescent_fast(X: NDArray[np.float32], k: int, threads: int) -> Lists:
 
 
 METHODS: dict[str, Callable[[NDArray[np.float32], int, int], Lists]] = {
-    method.__name__: method
-    for method in (approximate, exact, hnsw, nndescent, pynndescent, pynndescent_fast)
+    method.__name__: method for method in (approximate, exact, hnsw, nndescent, pynndescent, pynndescent_fast)
 }
 
 

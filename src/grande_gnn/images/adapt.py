@@ -242,9 +242,8 @@ def prepare_views(
     live = LiveViews(squares, loaded.preprocess, options.size or loaded.preprocess.size, device)
     if options.form == "full":
         return live
-    if device.type == "cpu":  # merged batch normalizations are faster there, and slower on a GPU
-        loaded = load_extractor(extractor, options.weights)
-    trunk, _ = _split(loaded.to(device), options)
+    frozen = load_extractor(extractor, options.weights)
+    trunk, _ = _split(frozen.to(device), options)
     wanted = options.n_views or 0
     return kept_views(
         live, trunk.eval(), len(squares), wanted, options.seed, lambda *done: tell("views", *done), only_center=only_center

@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from grande_gnn.errors import MissingDependencyError
+from grande_gnn.images.networks.conv_norm import ConvNorm, MobileBlock
 from grande_gnn.images.networks.extractor import Extractor, make_extractor
 from grande_gnn.images.networks.weights import load_weights
 from grande_gnn.images.preprocess import Preprocess
@@ -50,11 +51,25 @@ class _Pooled(nn.Module):
 
     def split(self, n_last: int = LAST_BLOCKS) -> tuple[nn.Module, nn.Module]:
         """Split the network in two: a trunk, and the last blocks with everything that follows them."""
-        inside = dict(self.network.named_children())
-        blocks, activation = list(inside["_blocks"]), inside["_swish"]
-        trunk = [inside["_conv_stem"], inside["_bn0"], activation, *blocks[:-n_last]]
-        tail = [*blocks[-n_last:], inside["_conv_head"], inside["_bn1"], activation]
-        return nn.Sequential(*trunk), nn.Sequential(*tail, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        inside = self.network
+        stem = ConvNorm(inside._conv_stem, inside._bn0, is_activated=True)
+        head = ConvNorm(inside._conv_head, inside._bn1, is_activated=True)
+        blocks = [_as_block(block) for block in inside._blocks]
+        tail = [*blocks[-n_last:], head, nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+        return nn.Sequential(stem, *blocks[:-n_last]), nn.Sequential(*tail)
+
+
+def _as_block(block: Any) -> MobileBlock:
+    """A block of the package, with its batch normalizations merged into the convolutions."""
+    steps = [
+        ConvNorm(block._depthwise_conv, block._bn1, is_activated=True),
+        ConvNorm(block._project_conv, block._bn2, is_activated=False),
+    ]
+    if hasattr(block, "_expand_conv"):
+        steps.insert(0, ConvNorm(block._expand_conv, block._bn0, is_activated=True))
+    kind = block._block_args
+    adds_input = block.id_skip and kind.stride == 1 and kind.input_filters == kind.output_filters
+    return MobileBlock(steps, adds_input=adds_input)
 
 
 def build(variant: str, name: str, weights: Path | None = None) -> Extractor:

@@ -12,7 +12,10 @@ Accuracies are those on unlabelled images: ``frozen`` of GRaNDe with automatic s
 ``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side,
 ``mixed`` of the mean of the probabilities of ``head`` and ``both``.
 A row of the recipe ``judged-NAME`` is what ``grande label --adapt`` does with the recipe NAME: networks adapted with halves
-judge, ``used`` is what they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy.
+judge, ``used`` is what they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy;
+``low_both`` is the same for ``both``, whatever they choose. ``mean`` and ``tilted`` are ``both`` with a network whose
+weights are the mean of the three that were adapted: with equal shares, or half of them from the one that saw all labels.
+(Rows with ``three`` had the probabilities of the head beside the features of both.)
 A row of ``comatch`` has the accuracy of CoMatch as ``head``, and a row of ``logistic`` that of logistic regression on the
 features of the original network, with its parameters chosen by cross-validation.
 """
@@ -121,6 +124,12 @@ NEW_VIEWS = "new-views-"
 KEY = ("photos", "labels", "blocks", "recipe", "split", "extractor")
 """What makes a row another one."""
 
+CANDIDATES = ("both", "adapted", "frozen")
+"""What a judged row chooses from; the first one wins a tie."""
+
+MEANS = {"mean": (1 / 3, 1 / 3, 1 / 3), "tilted": (1 / 2, 1 / 4, 1 / 4)}
+"""Shares of the networks adapted with all labels, and with each half, in a mean of their weights."""
+
 AUTO = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
 
 
@@ -206,8 +215,7 @@ class Photos:
             self.labels = archive["labels"].astype(np.int64)
         self.loaded = load_trainable(options.extractor, options.weights).to(self.device)
         self.tail = self.loaded.network.split(task.blocks)[1]
-        load = load_extractor if self.device.type == "cpu" else load_trainable
-        fast = load(options.extractor, options.weights).to(self.device)
+        fast = load_extractor(options.extractor, options.weights).to(self.device)
         self.trunk = fast.network.split(task.blocks)[0].eval()
         self.live = LiveViews(
             unpack(self.file, self.loaded.preprocess.resize)[0], self.loaded.preprocess,
@@ -255,8 +263,8 @@ class Photos:
 
     def train(
         self, codes: np.ndarray, P: np.ndarray, form: str, recipe: Recipe
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The adapted features, and the probabilities of the network's own head."""
+    ) -> tuple[np.ndarray, np.ndarray, torch.nn.Module]:
+        """The adapted features, the probabilities of the network's own head, and the network."""
         network, views = {
             "last": lambda: (self.tail, self.kept),
             "live": lambda: (self.tail, TrunkViews(self.live, self.trunk)),
@@ -274,7 +282,18 @@ class Photos:
             training.step()
             if training.is_lesson:
                 teach_again(training, self.teach, self.frozen, codes)
-        return self.features(training.average.backbone, views), training.predict().cpu().numpy()
+        learned = training.average.backbone
+        return self.features(learned, views), training.predict().cpu().numpy(), learned
+
+    def mean_features(
+        self, networks: list[torch.nn.Module], shares: tuple[float, ...], form: str
+    ) -> np.ndarray:
+        """The features of a network whose weights are a mean of those of several."""
+        mean, states = copy.deepcopy(networks[0]), [network.state_dict() for network in networks]
+        for name, value in mean.state_dict().items():
+            if value.is_floating_point():
+                value.copy_(sum(share * state[name] for share, state in zip(shares, states, strict=True)))
+        return self.features(mean, self.live if form == "full" else TrunkViews(self.live, self.trunk))
 
 
 def both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -343,16 +362,23 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
         "frozen": accuracy(teacher.label_distributions_),
     }  # fmt: skip
     begin = time.perf_counter()
-    adapted, own = photos.train(codes, teacher.label_distributions_, form, recipe)
+    adapted, own, network = photos.train(codes, teacher.label_distributions_, form, recipe)
     row |= {"train_seconds": round(time.perf_counter() - begin, 2), "head": accuracy(own)}
     sources = {"adapted": adapted, "both": both(photos.frozen, adapted)}
     more: dict[str, dict[str, Any]] = {used: {} for used in sources}
     if is_judged:
         halves = teacher.halves_
-        judges = []
-        for known, P in zip(halves.known, halves.probabilities, strict=True):
-            judges.append(photos.train(np.where(known, codes, -1), P, form, recipe)[0])
-        pairs = {"adapted": tuple(judges), "both": tuple(both(photos.frozen, X) for X in judges)}
+        judges, _, networks = zip(
+            *(
+                photos.train(np.where(known, codes, -1), P, form, recipe)
+                for known, P in zip(halves.known, halves.probabilities, strict=True)
+            ),
+            strict=True,
+        )
+        for name, shares in MEANS.items():
+            learned = photos.mean_features([network, *networks], shares, form)
+            sources[name] = both(photos.frozen, learned)
+        pairs = dict.fromkeys(sources, tuple(both(photos.frozen, X) for X in judges)) | {"adapted": judges}
         more = {used: {"halves": HalfFeatures(halves.known, pair)} for used, pair in pairs.items()}
     names = [f"{code:03d}" if code >= 0 else "" for code in codes]
     fitted = {used: photos.classifier(X, names, **more[used]) for used, X in sources.items()}
@@ -368,13 +394,16 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     if is_judged:
         fitted["frozen"] = teacher
         right = {used: hits(clf) for used, clf in fitted.items()}
-        used = max(("both", "adapted", "frozen"), key=lambda key: right[key])
-        expected = assess(fitted[used], names, [str(i) for i in range(len(names))]).accuracy
+        used = max(CANDIDATES, key=lambda key: right[key])
         row |= {f"held_out_{key}": value for key, value in right.items()}
-        row |= {
-            "used": used, "answer": row[used], "expected": round(100 * expected.value, 2),
-            "low": round(100 * expected.low, 2), "high": round(100 * expected.high, 2),
-        }  # fmt: skip
+        for key, clf in fitted.items():
+            expected = assess(clf, names, [str(i) for i in range(len(names))]).accuracy
+            row |= {
+                f"expected_{key}": round(100 * expected.value, 2),
+                f"low_{key}": round(100 * expected.low, 2), f"high_{key}": round(100 * expected.high, 2),
+            }  # fmt: skip
+        row |= {"used": used, "answer": row[used]}
+        row |= {name: row[f"{name}_{used}"] for name in ("expected", "low", "high")}
         row["holds"] = row["low"] <= row["answer"] <= row["high"]
     row |= {"seconds": round(time.perf_counter() - start, 2), "view_seconds": round(photos.view_seconds, 2)}
     if photos.device.type == "cuda":

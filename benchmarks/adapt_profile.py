@@ -1,15 +1,19 @@
 """What one step of an adaptation costs on a GPU: milliseconds, memory beside its prediction, and the kernels behind it.
 
     python benchmarks/adapt_profile.py FOLDER --csv ROWS.csv [--weights FILE] [--tables FOLDER] [--search]
+    python benchmarks/adapt_profile.py FOLDER --csv ROWS.csv --processes 4
 
 FOLDER holds ``photos_flowers17.npz`` (``benchmarks/adapt.py pack``). Rows are appended as they are measured: the default on
-a GPU (new views, last blocks) and the whole network, each with and without recording the steps, and CoMatch.
+a GPU (new views, last blocks) and the whole network, each with and without recording the steps, and CoMatch. With
+``--processes``, so many trainings of the default run side by side, and the row has the milliseconds of a step divided by
+their number. ``merged_norms`` tells whether batch normalizations were merged into the convolutions before them.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +26,7 @@ from common import hardware, read_rows, write_rows
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
 from grande_gnn.images.adapt import DEFAULTS, predicted_gib
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
-from grande_gnn.images.networks import load_trainable
+from grande_gnn.images.networks import load_extractor, load_trainable
 from grande_gnn.images.pseudo_targets import WINDOW
 from grande_gnn.images.view_source import LiveViews, TrunkViews
 
@@ -45,8 +49,9 @@ class Setting:
         views: Any = self.views(size)
         network = self.loaded.network
         if form == "last":
-            trunk, network = network.split(BLOCKS)  # type: ignore[operator]
-            views = TrunkViews(views, copy.deepcopy(trunk).eval())
+            network = network.split(BLOCKS)[1]  # type: ignore[operator]
+            frozen: Any = load_extractor("lite0", self.options.weights).to(self.device).network
+            views = TrunkViews(views, frozen.split(BLOCKS)[0].eval())
         training = AdaptTraining(
             copy.deepcopy(network), views, self.codes, Recipe(), n_classes=17, n_features=1280,
             marginal=torch.full((17,), 1 / 17),
@@ -101,6 +106,36 @@ def table(step: Callable[[], object], device: torch.device, path: Path) -> None:
     path.write_text(plain + "\n" + shapes, encoding="utf-8")
 
 
+def one_of_many(barrier: Any, results: Any, options: argparse.Namespace) -> None:
+    """A process: the time of its steps, while the others take theirs."""
+    torch.set_num_threads(2)
+    setting = Setting(options)
+    training = setting.training("last", 224, True)
+    for _ in range(WINDOW + 8):
+        training.step()
+    wait(setting.device)
+    barrier.wait()
+    start = time.perf_counter()
+    for _ in range(options.steps):
+        training.step()
+    wait(setting.device)
+    results.put(time.perf_counter() - start)
+
+
+def side_by_side(options: argparse.Namespace) -> dict[str, Any]:
+    """A row with the time of a step of several trainings at once."""
+    context, n = multiprocessing.get_context("spawn"), options.processes
+    barrier, results = context.Barrier(n), context.Queue()
+    workers = [context.Process(target=one_of_many, args=(barrier, results, options)) for _ in range(n)]
+    for worker in workers:
+        worker.start()
+    slowest = max(results.get() for _ in workers)
+    return {
+        "what": "last", "size": 224, "search": False, "recorded": True, "processes": n, "merged_norms": True,
+        "milliseconds": round(1000 * slowest / options.steps / n, 3),
+    }  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
@@ -109,8 +144,14 @@ def main() -> None:
     parser.add_argument("--tables", type=Path, help="a folder for the tables of kernels")
     parser.add_argument("--search", action="store_true", help="let cuDNN search for the fastest convolutions")
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--processes", type=int, default=0, help="trainings side by side, and nothing else")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
+    if options.processes:
+        row = side_by_side(options)
+        print(row, flush=True)
+        write_rows([*read_rows(options.csv), row | hardware()], options.csv)
+        return
     setting = Setting(options)
     torch.backends.cudnn.benchmark = options.search
     is_cuda = setting.device.type == "cuda"

@@ -11,11 +11,13 @@ file order; otherwise each is a random draw.
 Accuracies are those on unlabelled images: ``frozen`` of GRaNDe with automatic settings on the network as it comes,
 ``head`` of the adapted network's own head, ``adapted`` and ``both`` of GRaNDe on adapted features and on both side by side,
 ``mixed`` of the mean of the probabilities of ``head`` and ``both``.
-A row of the recipe ``judged-NAME`` is what ``grande label --adapt`` does with the recipe NAME: networks adapted with halves
-judge, ``used`` is what they choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy;
-``low_both`` is the same for ``both``, whatever they choose. ``mean`` and ``tilted`` are ``both`` with a network whose
-weights are the mean of the three that were adapted: with equal shares, or half of them from the one that saw all labels.
-(Rows with ``three`` had the probabilities of the head beside the features of both.)
+A row of the recipe ``judged-NAME`` adds what judges: networks adapted with halves of the labels, ``used`` is what they
+choose, ``answer`` its accuracy, and ``low`` to ``high`` the interval of the expected accuracy; ``low_both`` is the same for
+``both``, whatever they choose. ``rounds-NAME`` is the same in two rounds: the networks adapted with halves come first, and
+GRaNDe on their features teaches the network that sees all labels. ``all`` is GRaNDe on the features of all networks at once.
+(Rows with ``mean`` and ``tilted`` had ``both`` with a network whose weights are the mean of the three that were adapted,
+with equal shares or half of them from the one that saw all labels; rows with ``three`` the probabilities of the head beside
+the features of both.)
 A row of ``comatch`` has the accuracy of CoMatch as ``head``, and a row of ``logistic`` that of logistic regression on the
 features of the original network, with its parameters chosen by cross-validation.
 """
@@ -26,13 +28,14 @@ import argparse
 import copy
 import csv
 import io
+import itertools
 import multiprocessing
 import queue
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +51,7 @@ from grande_gnn.classifier.halves import HalfFeatures
 from grande_gnn.experiments.folds import fold_labels, paper_folds
 from grande_gnn.images.adapt import DEFAULTS, kept_views, teach_again, with_labels
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
+from grande_gnn.images.class_shares import class_shares
 from grande_gnn.images.networks import load_extractor, load_trainable
 from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.soft_head import fit_head
@@ -55,16 +59,19 @@ from grande_gnn.images.squares import square
 from grande_gnn.images.view_source import CachedViews, LiveViews, TrunkViews
 from grande_gnn.labelling.assess import assess
 
-BASE = Recipe()
+BASE = replace(Recipe(), align="predicted")
+"""The recipe with which the others were compared. The default since then also estimates the shares of the classes anew."""
 ONCE = replace(BASE, lessons=0)
 """The teacher answers only before the training."""
 SGD = replace(ONCE, optimizer="sgd", lr=0.03, weight_decay=5e-4, frozen_norms=False, clip=0.0)
 COMATCH = replace(
     SGD, from_teacher=False, backbone_rate=1.0, align="uniform", soft_weights=False, mean_teacher=False
 )
-CPU = DEFAULTS["cpu"]["recipe"]
+CPU = replace(DEFAULTS["cpu"]["recipe"], align="predicted")
 
 RECIPES: dict[str, tuple[str, Recipe]] = {
+    "default": ("live", Recipe()),  # on a GPU, with the last 11 blocks
+    "default-cpu": ("last", DEFAULTS["cpu"]["recipe"]),
     "base": ("last", BASE),
     "no-lesson": ("last", ONCE),
     "three-lessons": ("last", replace(BASE, lessons=3)),
@@ -76,6 +83,10 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "steps200": ("last", replace(BASE, steps=200)),
     "steps600": ("last", replace(BASE, steps=600)),
     "steps800": ("last", replace(BASE, steps=800)),
+    "anneal": ("last", replace(BASE, anneal=0.5)),
+    "steps600-anneal": ("last", replace(BASE, steps=600, anneal=0.5)),
+    "steps800-anneal": ("last", replace(BASE, steps=800, anneal=0.5)),
+    "steps1200-anneal": ("last", replace(BASE, steps=1200, anneal=0.5)),
     "weak-600": ("last", replace(BASE, contrast_with="weak", steps=600)),
     "weak-800": ("last", replace(BASE, contrast_with="weak", steps=800)),
     "no-mean-teacher": ("last", replace(BASE, mean_teacher=False)),
@@ -90,7 +101,7 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
     "ratio5": ("last", replace(BASE, ratio=5)),
     "steps800-two-lessons": ("last", replace(BASE, steps=800, lessons=2)),
     "steps800-three-lessons": ("last", replace(BASE, steps=800, lessons=3)),
-    "new-views": ("live", BASE),  # the default on a GPU, with the last 11 blocks
+    "new-views": ("live", BASE),
     "no-lesson-rate0.1": ("last", replace(ONCE, backbone_rate=0.1)),
     "no-lesson-rate1": ("last", replace(ONCE, backbone_rate=1.0)),
     "no-lesson-weak-200": ("last", replace(ONCE, contrast_with="weak", steps=200)),
@@ -115,8 +126,8 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
 """Form and recipe by name. ``live``: the last blocks on new views at every step, instead of views computed once.
 ``full192``: the whole network on views of 192 pixels."""
 
-JUDGED = "judged-"
-"""Before the name of a recipe: what ``grande label --adapt`` does with it."""
+JUDGED, ROUNDS = "judged-", "rounds-"
+"""Before the name of a recipe: networks adapted with halves of the labels judge the result; and they also teach."""
 
 NEW_VIEWS = "new-views-"
 """Before the name of a recipe of the last blocks: with new views at every step, as on a GPU by default."""
@@ -126,9 +137,6 @@ KEY = ("photos", "labels", "blocks", "recipe", "split", "extractor")
 
 CANDIDATES = ("both", "adapted", "frozen")
 """What a judged row chooses from; the first one wins a tie."""
-
-MEANS = {"mean": (1 / 3, 1 / 3, 1 / 3), "tilted": (1 / 2, 1 / 4, 1 / 4)}
-"""Shares of the networks adapted with all labels, and with each half, in a mean of their weights."""
 
 AUTO = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
 
@@ -224,6 +232,9 @@ class Photos:
         self.small = LiveViews(self.live.squares, self.loaded.preprocess, 192, self.device)
         self.frozen = self.features(self.loaded.network.eval(), self.live)
         self.judges: dict[tuple[int, int], GrandeClassifier] = {}
+        self.halves: dict[tuple[int, int, str, Recipe], list[np.ndarray]] = {}
+        self.error: float | None = None
+        """The share of wrong labels that is expected from the original network with the labels of the present row."""
         self.view_seconds = 0.0
 
     @cached_property
@@ -256,15 +267,34 @@ class Photos:
             self.judges[key] = self.classifier(self.frozen, names)
         return self.judges[key]
 
-    def teach(self, features: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """GRaNDe's answer from some features, for a lesson during a training."""
+    def teach(
+        self, features: np.ndarray, codes: np.ndarray, more: list[np.ndarray] | None = None
+    ) -> np.ndarray:
+        """GRaNDe's answer from some features, and from more of them side by side."""
         names = [f"{code:03d}" if code >= 0 else "" for code in codes]
-        return self.classifier(features, names).label_distributions_
+        beside = [features, *map(unit_rows, more or [])]
+        return self.classifier(np.concatenate(beside, axis=1), names).label_distributions_
+
+    def half_features(self, task: Task, codes: np.ndarray, form: str, recipe: Recipe) -> list[np.ndarray]:
+        """The features of the networks adapted with each half of the labels."""
+        key = (task.labels, task.split, form, recipe)
+        if key not in self.halves:
+            halves = self.teacher(key[:2], codes).halves_
+            self.halves[key] = [
+                self.train(np.where(known, codes, -1), P, form, recipe)[0]
+                for known, P in zip(halves.known, halves.probabilities, strict=True)
+            ]
+        return self.halves[key]
 
     def train(
-        self, codes: np.ndarray, P: np.ndarray, form: str, recipe: Recipe
-    ) -> tuple[np.ndarray, np.ndarray, torch.nn.Module]:
-        """The adapted features, the probabilities of the network's own head, and the network."""
+        self,
+        codes: np.ndarray,
+        P: np.ndarray,
+        form: str,
+        recipe: Recipe,
+        more: list[np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The adapted features, and the probabilities of the network's own head; the teacher also sees ``more`` features."""
         network, views = {
             "last": lambda: (self.tail, self.kept),
             "live": lambda: (self.tail, TrunkViews(self.live, self.trunk)),
@@ -275,25 +305,14 @@ class Photos:
         frozen = torch.from_numpy(self.frozen).to(self.device)
         training = AdaptTraining(
             copy.deepcopy(network), views, torch.from_numpy(codes).to(self.device), recipe, n_classes=P.shape[1],
-            n_features=frozen.shape[1], head=fit_head(frozen, with_labels(soft, codes)), marginal=soft.mean(0),
-            seed=self.options.seed,
+            n_features=frozen.shape[1], head=fit_head(frozen, with_labels(soft, codes)), seed=self.options.seed,
+            marginal=class_shares(soft, recipe.align, self.error),
         )  # fmt: skip
         while training.number < recipe.steps:
             training.step()
             if training.is_lesson:
-                teach_again(training, self.teach, self.frozen, codes)
-        learned = training.average.backbone
-        return self.features(learned, views), training.predict().cpu().numpy(), learned
-
-    def mean_features(
-        self, networks: list[torch.nn.Module], shares: tuple[float, ...], form: str
-    ) -> np.ndarray:
-        """The features of a network whose weights are a mean of those of several."""
-        mean, states = copy.deepcopy(networks[0]), [network.state_dict() for network in networks]
-        for name, value in mean.state_dict().items():
-            if value.is_floating_point():
-                value.copy_(sum(share * state[name] for share, state in zip(shares, states, strict=True)))
-        return self.features(mean, self.live if form == "full" else TrunkViews(self.live, self.trunk))
+                teach_again(training, partial(self.teach, more=more), self.frozen, codes, self.error)
+        return self.features(training.average.backbone, views), training.predict().cpu().numpy()
 
 
 def both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -303,6 +322,11 @@ def both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def hits(clf: GrandeClassifier) -> int:
     return int(clf.halves_.held_out().hits[clf.halves_.answerable()].sum())
+
+
+def half_recipe(recipe: Recipe, options: argparse.Namespace) -> Recipe:
+    """How the networks are adapted with half of the labels: as the one with all, unless another recipe is named."""
+    return find_recipe(options.half_recipe)[1] if options.half_recipe else recipe
 
 
 def comatch(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
@@ -343,8 +367,9 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
         return comatch(task, photos, options)
     if task.recipe == "logistic":
         return logistic_regression(task, photos, options)
-    is_judged = task.recipe.startswith(JUDGED)
-    form, recipe = find_recipe(task.recipe.removeprefix(JUDGED))
+    has_rounds = task.recipe.startswith(ROUNDS)
+    is_judged = has_rounds or task.recipe.startswith(JUDGED)
+    form, recipe = find_recipe(task.recipe.removeprefix(JUDGED).removeprefix(ROUNDS))
     if options.steps:
         recipe = replace(recipe, steps=options.steps, batch=options.batch, ratio=options.ratio)
     labels = photos.labels
@@ -361,28 +386,29 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
         "steps": recipe.steps, "batch": recipe.batch, "views": options.views,
         "frozen": accuracy(teacher.label_distributions_),
     }  # fmt: skip
+    names = [f"{code:03d}" if code >= 0 else "" for code in codes]
+    photos.error = 1 - assess(teacher, names, [str(i) for i in range(len(names))]).accuracy.value
+    judges: list[np.ndarray] = []
+    first, beside = teacher.label_distributions_, None
+    if is_judged:
+        judges = photos.half_features(task, codes, form, half_recipe(recipe, options))
+    if has_rounds:
+        beside = judges
+        first = photos.teach(unit_rows(photos.frozen), codes, beside)
+        row["first"] = accuracy(first)
     begin = time.perf_counter()
-    adapted, own, network = photos.train(codes, teacher.label_distributions_, form, recipe)
+    adapted, own = photos.train(codes, first, form, recipe, beside)
     row |= {"train_seconds": round(time.perf_counter() - begin, 2), "head": accuracy(own)}
     sources = {"adapted": adapted, "both": both(photos.frozen, adapted)}
     more: dict[str, dict[str, Any]] = {used: {} for used in sources}
     if is_judged:
-        halves = teacher.halves_
-        judges, _, networks = zip(
-            *(
-                photos.train(np.where(known, codes, -1), P, form, recipe)
-                for known, P in zip(halves.known, halves.probabilities, strict=True)
-            ),
-            strict=True,
-        )
-        for name, shares in MEANS.items():
-            learned = photos.mean_features([network, *networks], shares, form)
-            sources[name] = both(photos.frozen, learned)
-        pairs = dict.fromkeys(sources, tuple(both(photos.frozen, X) for X in judges)) | {"adapted": judges}
-        more = {used: {"halves": HalfFeatures(halves.known, pair)} for used, pair in pairs.items()}
-    names = [f"{code:03d}" if code >= 0 else "" for code in codes]
+        pairs = {"adapted": judges, "both": [both(photos.frozen, X) for X in judges]}
+        known = teacher.halves_.known
+        more = {used: {"halves": HalfFeatures(known, tuple(pair))} for used, pair in pairs.items()}
     fitted = {used: photos.classifier(X, names, **more[used]) for used, X in sources.items()}
     row |= {used: accuracy(clf.label_distributions_) for used, clf in fitted.items()}
+    if has_rounds:
+        row["all"] = accuracy(photos.teach(sources["both"], codes, judges))
     row["mixed"] = accuracy(own + fitted["both"].label_distributions_)
     if options.dump:
         answers = {used: clf.label_distributions_.astype(np.float16) for used, clf in fitted.items()}
@@ -418,16 +444,19 @@ def work(tasks: Any, results: Any, options: Any) -> None:
     photos = None
     while time.time() < options.until:
         try:
-            task = tasks.get_nowait()
+            group = tasks.get_nowait()
         except queue.Empty:
             break
-        try:
-            if photos is None or (photos.name, photos.blocks) != (task.photos, task.blocks):
-                photos = None  # its memory first
-                photos = Photos(task, options)
-            results.put((task, measure(task, photos, options)))
-        except Exception:
-            results.put((task, traceback.format_exc()))
+        for task in group:
+            if time.time() >= options.until:
+                break
+            try:
+                if photos is None or (photos.name, photos.blocks) != (task.photos, task.blocks):
+                    photos = None  # its memory first
+                    photos = Photos(task, options)
+                results.put((task, measure(task, photos, options)))
+            except Exception:
+                results.put((task, traceback.format_exc()))
     results.put(None)
 
 
@@ -439,8 +468,8 @@ def run(options: argparse.Namespace) -> None:
     wanted = [task for task in listed if (*map(str, task), options.extractor) not in finished]
     context = multiprocessing.get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
-    for task in wanted:
-        tasks.put(task)
+    for _, group in itertools.groupby(wanted, key=lambda task: task[:3] + task[4:]):
+        tasks.put(list(group))  # one process measures all recipes of a split: they share some of the work
     time.sleep(0.2)  # the queue is filled by a thread
     arguments = (tasks, results, options)
     processes = [context.Process(target=work, args=arguments) for _ in range(options.jobs)]
@@ -515,6 +544,9 @@ def main() -> None:
         "--maps", type=Path, help="folder in which the maps of views are kept for later runs"
     )
     running.add_argument("--views", type=int, default=16, help="views of each kind that are computed once")
+    running.add_argument(
+        "--half-recipe", default="", help="another recipe for the networks that see half of the labels"
+    )
     running.add_argument("--dump", type=Path, help="folder for the probabilities of each row")
     running.add_argument("--dump-features", action="store_true", help="and for the adapted features")
     running.add_argument("--steps", type=int, default=0, help="another number of steps, with the next two")

@@ -211,3 +211,23 @@ def test_the_predicted_memory_is_what_was_measured():
     for row in rows:
         assert predicted_gib(Recipe(), int(row["size"])) == pytest.approx(float(row["peak_gib"]), abs=0.05)
     assert predicted_gib(Recipe(contrast=0.0), 224) < predicted_gib(Recipe(), 224)
+
+
+def test_the_error_of_the_teacher_says_how_far_its_shares_are_believed(task, tiny_network, monkeypatch):
+    def unequal(features, labels):
+        answer = np.full((len(features), 2), 0.3)
+        answer[:30, 0], answer[30:, 1] = 0.7, 0.7
+        return answer
+
+    first = []
+    started, again = AdaptTraining.__init__, AdaptTraining.begin_again
+    monkeypatch.setattr(
+        AdaptTraining, "__init__", lambda self, *a, **k: first.append(k["marginal"]) or started(self, *a, **k)
+    )
+    monkeypatch.setattr(
+        AdaptTraining, "begin_again", lambda self, head, m: first.append(m) or again(self, head, m)
+    )
+    for error in (0.0, 0.9):
+        adapt_network(*task, tiny_network, unequal, OPTIONS, error=error)
+    counted, equal = torch.tensor([31 / 38, 7 / 38]), torch.tensor([0.5, 0.5])
+    torch.testing.assert_close(torch.stack(first), torch.stack([counted, counted, equal, equal]))

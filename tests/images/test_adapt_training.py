@@ -97,8 +97,6 @@ def test_it_goes_on_from_its_state(start):
     [
         {"contrast": 0.0},
         {"soft_weights": False, "threshold": 0.0},
-        {"align": "none"},
-        {"align": "uniform"},
         {"mean_teacher": False},
         {"smoothing": 0.0},
         {"contrast_with": "weak"},
@@ -113,6 +111,13 @@ def test_every_piece_can_be_switched(start, changed):
     assert (losses[:, 2] == 0).all() == ("contrast" in changed)
     if changed.get("threshold") == 0:
         assert (losses[:, 3] == 1).all()
+
+
+def test_without_shares_nothing_is_aligned(start):
+    run = start(marginal=None)
+    assert torch.stack([run.step() for _ in range(3)]).isfinite().all()
+    assert run.targets.marginal is None
+    assert run.targets.means.count == 0
 
 
 def test_each_image_is_drawn_once_before_any_is_drawn_again(start):
@@ -190,9 +195,8 @@ def test_a_lesson_sets_the_head_of_network_and_average_and_the_shares(start):
     other = start(seed=5)
     other.restore(run.state())
     assert other.targets.marginal.tolist() == pytest.approx([0.8, 0.2])
-    uniform = start(replace(FAST, align="uniform"))
-    uniform.begin_again(head, torch.tensor([0.8, 0.2]))
-    assert uniform.targets.marginal.tolist() == [0.5, 0.5]
+    run.begin_again(head, None)
+    assert run.targets.marginal.tolist() == pytest.approx([0.8, 0.2])
 
 
 def test_each_step_of_adam_is_as_long_as_its_rate(start):
@@ -260,10 +264,13 @@ def test_a_network_that_waits_for_the_gpu_is_not_recorded(start, monkeypatch):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device: steps are recorded there")
-@pytest.mark.parametrize("changed", [{}, {"contrast_with": "weak"}, {"align": "none"}, {"smoothing": 0.0}])
-def test_recorded_steps_on_a_gpu_are_the_steps(start, changed):
+@pytest.mark.parametrize(
+    ("changed", "more"),
+    [({}, {}), ({"contrast_with": "weak"}, {}), ({}, {"marginal": None}), ({"smoothing": 0.0}, {})],
+)
+def test_recorded_steps_on_a_gpu_are_the_steps(start, changed, more):
     recipe = replace(ADAM, **changed)
-    plain, recorded = start(recipe, device="cuda"), start(recipe, device="cuda")
+    plain, recorded = (start(recipe, device="cuda", **more) for _ in range(2))
     assert recorded._is_recordable
     plain._is_recordable = False
     head, shares = (torch.ones(2, 8, device="cuda"), torch.zeros(2, device="cuda")), torch.tensor([0.3, 0.7])
@@ -277,7 +284,7 @@ def test_recorded_steps_on_a_gpu_are_the_steps(start, changed):
     state = plain.average.state_dict()
     for name, value in recorded.average.state_dict().items():
         torch.testing.assert_close(value, state[name], rtol=0.05, atol=0.02, msg=name)
-    other = start(recipe, seed=5, device="cuda")
+    other = start(recipe, seed=5, device="cuda", **more)
     other.restore(recorded.state())
     for _ in range(3):
         torch.testing.assert_close(recorded.step(), other.step(), rtol=0.02, atol=0.02)

@@ -18,7 +18,7 @@ from grande_gnn.labelling.earlier_network import SEEN
 
 RECIPE = Recipe(
     steps=50, batch=8, optimizer="sgd", lr=0.05, backbone_rate=1.0, weight_decay=5e-4, clip=0.0, ema=0.9,
-    frozen_norms=False,
+    frozen_norms=False, align="predicted",
 )  # fmt: skip
 OFF = LabelOptions(extractor="tiny", model="sgc", workers=0, device="cpu", graph="knn", n_neighbors=6,
                    normalize="center-l2", sigma=0.2)  # fmt: skip
@@ -47,11 +47,12 @@ class Run:
     """One run with adapting: what it gave, said, wrote, and with which labels networks were adapted."""
 
     def __init__(self, photos):
-        self.out, self.steps, self.adapted_with = photos.parent / "out", [], []
+        self.out, self.steps, self.adapted_with, self.errors = photos.parent / "out", [], [], []
         original = adapting.adapt_network
 
         def listen(images, labels, *rest, **more):
             self.adapted_with.append(labels)
+            self.errors.append(more["error"])
             return original(images, labels, *rest, **more)
 
         with pytest.MonkeyPatch.context() as monkeypatch:
@@ -90,6 +91,10 @@ def test_it_is_better_and_is_kept_with_the_result(run, frozen, photos, tmp_path)
     new = reuse(run.out, photos, options=LabelOptions(workers=0, device="cpu"))
     assert accuracy(new) > 0.9
     assert new.settings["weights"] == run.result.settings["weights"]
+
+
+def test_the_networks_learn_how_often_their_teacher_errs(run, frozen):
+    assert run.errors == pytest.approx([1 - frozen.accuracy.value] * 3)
 
 
 def test_off_changes_nothing(photos, frozen):

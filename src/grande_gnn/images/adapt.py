@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.adapted_weights import AdaptedWeights
+from grande_gnn.images.class_shares import class_shares
 from grande_gnn.images.networks import Extractor, load_extractor, load_trainable
 from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.soft_head import fit_head
@@ -127,6 +128,7 @@ def adapt_network(
     options: AdaptOptions | None = None,
     *,
     features: NDArray[np.float32] | None = None,
+    error: float | None = None,
     views: ViewSource | None = None,
     progress: Progress | None = None,
 ) -> AdaptedWeights:
@@ -139,6 +141,8 @@ def adapt_network(
     extractor : its name, as for :func:`~grande_gnn.images.load_extractor`.
     teacher : see :data:`Teacher`.
     features : the features of the original network; None: they are computed.
+    error : the share of images that the teacher labels wrongly, if it is known: the sizes of the classes are trusted less if
+        it is large.
     views : the result of :func:`prepare_views` for the same images and options, so that several trainings can share it.
     progress : see :data:`Progress`.
     """
@@ -160,24 +164,28 @@ def adapt_network(
         backbone, views, torch.from_numpy(labels).to(device), options.chosen,
         n_classes=probabilities.shape[1], n_features=features.shape[1], seed=options.seed,
         head=fit_head(torch.from_numpy(features).to(device), with_labels(probabilities, labels)),
-        marginal=probabilities.mean(0),
+        marginal=class_shares(probabilities, options.chosen.align, error),
     )  # fmt: skip
     state = TrainingState(options.checkpoint, loaded.identity, labels, options.chosen, options.form)
-    _train(training, state, tell, lambda: teach_again(training, teacher, features, labels))
+    _train(training, state, tell, lambda: teach_again(training, teacher, features, labels, error))
     return _result(training, loaded, extractor, options)
 
 
 def teach_again(
-    training: AdaptTraining, teacher: Teacher, before: NDArray[np.float32], labels: NDArray[np.int64]
+    training: AdaptTraining,
+    teacher: Teacher,
+    before: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    error: float | None = None,
 ) -> None:
-    """Let the teacher predict from the original and the adapted features side by side, and reset the head to its
-    predictions."""
+    """Let the teacher predict from the original and the adapted features side by side, and reset the head and the class
+    shares to its predictions."""
     device = training.codes.device
     learned = _features(training.average.backbone, training.views, len(labels), device)
     answer = np.asarray(teacher(np.concatenate([unit_rows(before), unit_rows(learned)], axis=1), labels))
     soft = torch.from_numpy(answer.astype(np.float32)).to(device)
     head = fit_head(torch.from_numpy(learned).to(device), with_labels(soft, labels))
-    training.begin_again(head, soft.mean(0))
+    training.begin_again(head, class_shares(soft, training.recipe.align, error))
 
 
 def predicted_gib(recipe: Recipe, size: int) -> float:

@@ -42,6 +42,8 @@ class Recipe:
     """``"adamw"``, or ``"sgd"`` with Nesterov momentum 0.9; both with cosine decay."""
     lr: float = 1e-3
     """Learning rate of head and projection."""
+    anneal: float = 7 / 16
+    """The rates are scaled by cos(``anneal`` · π · progress): 1/2 lets them end at 0."""
     backbone_rate: float = 0.3
     """The backbone's learning rate, as a fraction of ``lr``."""
     weight_decay: float = 0.05
@@ -57,8 +59,7 @@ class Recipe:
     """In a lesson, the teacher predicts again from the original and the adapted features, and the head is fitted to these
     predictions. Lessons are spread evenly: a single one comes after half of the steps."""
     align: str = "teacher"
-    """The class shares that pseudo-labels are aligned to: those of the ``"teacher"``'s predictions, ``"uniform"``,
-    ``"none"``."""
+    """What pseudo-labels are aligned to: one of :data:`~grande_gnn.images.class_shares.ALIGNMENTS`."""
     soft_weights: bool = True
     """Whether pseudo-labels are weighted by their confidence; if not, only those of at least ``threshold`` are used."""
     threshold: float = 0.9
@@ -140,12 +141,8 @@ class AdaptTraining:
         self._averaged = self._pairs()
         self.generator = torch.Generator(device).manual_seed(seed)
         self.optimizer = self._new_optimizer()
-        shares = {"teacher": marginal, "uniform": torch.full((n_classes,), 1 / n_classes), "none": None}[
-            recipe.align
-        ]
-        self.targets = PseudoTargets(
-            None if shares is None else shares.to(device).float(), recipe.temperature, recipe.smoothing
-        )
+        shares = None if marginal is None else marginal.to(device).float()
+        self.targets = PseudoTargets(shares, recipe.temperature, recipe.smoothing)
         self.number = 0
         self._share = torch.zeros((), device=device)
         """The weight of the new network in the average; a tensor, because a recorded step reads it anew."""
@@ -175,11 +172,11 @@ class AdaptTraining:
         n = self.recipe.lessons
         return self.number in {self.recipe.steps * (i + 1) // (n + 1) for i in range(n)}
 
-    def begin_again(self, head: tuple[Tensor, Tensor], marginal: Tensor) -> None:
-        """Continue with a new head, and with the class shares of the teacher's new predictions."""
+    def begin_again(self, head: tuple[Tensor, Tensor], marginal: Tensor | None) -> None:
+        """Continue with a new head and with new class shares."""
         for network in (self.network, self.average):
             _set_head(network, head)
-        if self.recipe.align == "teacher" and self.targets.marginal is not None:
+        if self.targets.marginal is not None and marginal is not None:
             self.targets.marginal.copy_(marginal)
 
     def draw(self, rows: Tensor, n: int) -> Tensor:
@@ -249,7 +246,7 @@ class AdaptTraining:
 
     def _set_rates(self) -> None:
         """Set the learning rates and the weight of the average for the next step."""
-        decay = math.cos(7 * math.pi * self.number / (16 * self.recipe.steps))
+        decay = math.cos(self.recipe.anneal * math.pi * self.number / self.recipe.steps)
         for group in self.optimizer.param_groups:
             rate = self.recipe.lr * group["rate"] * decay
             if isinstance(group["lr"], Tensor):

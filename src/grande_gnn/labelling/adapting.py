@@ -98,7 +98,7 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
             "The network is not adapted: with one label per class, no label is left to check whether that helps.",
         )
         return Adapted(frozen, extraction, notes, None)
-    work = _Work(extraction, options, how, clf, codes, halves, tell)
+    work = _Work(extraction, options, how, clf, codes, halves, _error(frozen), tell)
     return _better(frozen, work, work.weights())
 
 
@@ -121,10 +121,11 @@ class _Work:
         clf: GrandeClassifier,
         codes: NDArray[np.int64],
         halves: Halves,
+        error: float | None,
         tell: Tell,
     ) -> None:
         self.extraction, self.options, self.how, self.tell = extraction, options, how, tell
-        self.clf, self.codes, self.halves = clf, codes, halves
+        self.clf, self.codes, self.halves, self.error = clf, codes, halves, error
         self.name = str(options.extractor)
         self.device = resolve_device(options.device)
         self.preprocess = load_trainable(self.name, options.weights).preprocess
@@ -171,8 +172,8 @@ class _Work:
         self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}.")
         adapted = adapt_network(
             self.squares, codes, self.name, partial(self._teach, probabilities),
-            replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, views=self.views,
-            progress=report,
+            replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, error=self.error,
+            views=self.views, progress=report,
         )  # fmt: skip
         adapted.save(path)
         return path
@@ -240,6 +241,11 @@ def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) ->
               f"{hits[FROZEN]} with the original network.")  # fmt: skip
     result = assess(fitted[best], images.labels, images.files, coverage=options.coverage)
     return Adapted(result, sources[best], notes, weights[0])
+
+
+def _error(frozen: Labelling) -> float | None:
+    """The share of wrong labels that the labelling from the original network expects."""
+    return None if frozen.accuracy is None else 1 - frozen.accuracy.value
 
 
 def _hits(halves: Halves) -> int:

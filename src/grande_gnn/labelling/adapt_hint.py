@@ -13,7 +13,7 @@ from grande_gnn.labelling.result import Labelling
 __all__ = ["adapt_hint", "adapt_seconds"]
 
 PER_VIEW = {"cuda": 2e-4, "cpu": 0.016}
-PER_STEP = {"cuda": 0.05, "cpu": 0.65}
+PER_STEP = {"cuda": 0.04, "cpu": 0.65}
 PER_IMAGE = {"cuda": 0.0, "cpu": 0.09}
 """Seconds with lite0, on an H200 and on two cores of a CPU (``benchmarks/results/adapt_time.csv``): for one view of one
 image that is computed once; for one step of the last blocks; and for extracting an image again and labelling it twice,

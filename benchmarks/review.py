@@ -27,7 +27,7 @@ from common import RESULTS, made_features, read_rows, write_rows
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
 from grande_gnn.review.full_fit import full_fit
 from grande_gnn.review.queues import QUEUES, View
-from grande_gnn.review.quick import QuickAnswer, answer_of, basis_of
+from grande_gnn.review.quick import QuickAnswer, answer_of
 from grande_gnn.review.session import Session
 from labelled_sets import labelled_set
 
@@ -199,7 +199,7 @@ def compared(
     labelling: Labelling, truth: np.ndarray, decided: list[int], part: str, about: str
 ) -> list[dict[str, Any]]:
     """How often the quick answer after some decisions equals the full training, and how long each takes."""
-    quick = QuickAnswer(labelling, basis_of(labelling))
+    quick = QuickAnswer(labelling)
     now = {row: label for row, label in enumerate(labelling.given) if label}
     now |= {row: str(truth[row]) for row in decided}
     labels = {labelling.files[row]: label for row, label in now.items()}

@@ -33,8 +33,8 @@ from grande_gnn.classifier.label_weights import balanced_weights, trust_in_label
 __all__ = ["OtherLabels", "Part", "principal_components"]
 
 DIMENSIONS, SAMPLE = 192, 3000
-"""Principal components of the features that are diffused, and samples from which these are computed; with all features the
-answers are hardly other ones, but take several times as long."""
+"""Principal components of the features that are diffused, so few that an answer takes a fraction of a second, and samples
+from which these are computed."""
 
 ITERATIONS = 200
 """At most so many steps of L-BFGS, so that an answer never takes long."""

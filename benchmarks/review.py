@@ -27,7 +27,7 @@ from common import RESULTS, made_features, read_rows, write_rows
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
 from grande_gnn.review.full_fit import full_fit
 from grande_gnn.review.queues import QUEUES, View
-from grande_gnn.review.quick import QuickAnswer, answer_of, basis_of
+from grande_gnn.review.quick import QuickAnswer, answer_of
 from grande_gnn.review.session import Session
 from labelled_sets import labelled_set
 
@@ -80,11 +80,13 @@ def opened(labelling: Labelling) -> Iterator[Session]:
 
 
 def measure_page(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Fifty corrections in Chromium, as fast as the page allows."""
+    """Fifty corrections in Chromium, as fast as the page allows, or with a pause after each."""
     from review_pictures import chromium, open_queue, ready, served
 
     labelling, truth = flowers(options)
     about = f"queue {options.queue}, {options.decisions} decisions"
+    if options.pause:
+        about += f", a pause of {options.pause:g} ms after each"
     about_all = f"queue {options.queue}, {options.decisions + options.single} decisions"
     open_rows = np.array([not label for label in labelling.given])
     yield row_of("page", "accuracy before", accuracy(labelling.labels, truth, open_rows), about)
@@ -95,7 +97,10 @@ def measure_page(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         open_queue(page, options.queue)
         key = {name: KEYS[place] for place, name in enumerate(session.classes)}
         begin = time.perf_counter()
-        shown = [_press(page, key[truth[_row(page)]]) for _ in range(options.decisions)]
+        shown = []
+        for _ in range(options.decisions):
+            shown.append(_press(page, key[truth[_row(page)]]))
+            page.wait_for_timeout(options.pause)
         took = time.perf_counter() - begin
         yield row_of("page", "decisions per minute", 60 * options.decisions / took, about)
         for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0)):
@@ -199,7 +204,7 @@ def compared(
     labelling: Labelling, truth: np.ndarray, decided: list[int], part: str, about: str
 ) -> list[dict[str, Any]]:
     """How often the quick answer after some decisions equals the full training, and how long each takes."""
-    quick = QuickAnswer(labelling, basis_of(labelling))
+    quick = QuickAnswer(labelling)
     now = {row: label for row, label in enumerate(labelling.given) if label}
     now |= {row: str(truth[row]) for row in decided}
     labels = {labelling.files[row]: label for row, label in now.items()}
@@ -209,11 +214,26 @@ def compared(
     measures = {
         "labels before equal full training": share_equal(labelling.labels, full.labels),
         "quick answer equals full training": share_equal(answer.labels, full.labels),
+        "full training with the members' earlier weights equals it": share_equal(
+            with_weights_of(labelling, full), full.labels
+        ),
         "quick answer, s": quick_s,
         "full training, s": full_s,
     }
     print(about, {key: round(value, 4) for key, value in measures.items()}, flush=True)
     return [row_of(part, measure, value, about) for measure, value in measures.items()]
+
+
+def with_weights_of(before: Labelling, full: Labelling) -> list[str]:
+    """The labels of a full training if its members had the temperatures and weights of an earlier one."""
+    earlier, own = before.classifier.committee_, full.classifier.committee_
+    assert earlier.graph_free is own.graph_free is None, "a member without a graph has joined or left"
+    p = sum(
+        then.weight * then.probabilities(now.fitted_logits())
+        for then, now in zip(earlier.members, own.members, strict=True)
+    )
+    names = full.classifier.classes_[np.argmax(p, axis=1)]
+    return [given or str(name) for given, name in zip(full.given, names, strict=True)]
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -277,6 +297,13 @@ def measure_large(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     given = two_per_class(truth, options.seed, 4)
     labelling, labelled_s = timed(lambda: label_features(X, given, options=settings))
     about = f"{options.size} samples"
+    again = label_features(X, given, options=replace(settings, seed=1))
+    right = [float(np.mean(np.array(one.labels) == truth)) for one in (labelling, again)]
+    yield from [
+        row_of("large", "labels with another seed equal", share_equal(labelling.labels, again.labels), about),
+        row_of("large", "accuracy", right[0], f"{about}, seed 0"),
+        row_of("large", "accuracy", right[1], f"{about}, seed 1"),
+    ]
     with opened(labelling) as session:
         session.close()  # its trainings would compete with what is measured here; they are timed below
         begin = time.perf_counter()
@@ -321,6 +348,7 @@ def main() -> None:
     parser.add_argument(
         "--single", type=int, default=11, help="decisions after which the page waits for their labels"
     )
+    parser.add_argument("--pause", type=float, default=0, help="milliseconds after each decision of page")
     parser.add_argument("--queue", default="useful")
     parser.add_argument("--queues", nargs="+", default=["useful", "unsure"], help="for agreement")
     parser.add_argument("--device", default="cpu")

@@ -66,9 +66,10 @@ def test_files_that_are_there_can_be_shown(samples, tmp_path):
     path, *_ = samples
     for i in range(60):
         (tmp_path / f"text {i}").write_text("x")
-    result = label_file(path, None, FIXED)
+    result = label_file(path, tmp_path / "out", FIXED)
     assert result.root == tmp_path
     assert result.thumbnails is None  # they are no images
+    assert Labelling.load(tmp_path / "out").thumbnails is None
 
 
 def test_images_beside_the_file_are_in_the_report(samples, tmp_path):
@@ -85,6 +86,7 @@ def test_images_beside_the_file_are_in_the_report(samples, tmp_path):
     shown = list(result.thumbnails([50, 7]))
     assert abs(shown[0].convert("RGB").getpixel((9, 9))[0] - 200) < 8  # JPEG
     assert shown[1] is None
+    assert [one is None for one in Labelling.load(tmp_path / "out").thumbnails([50, 7])] == [False, True]
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert base64.b64encode(b"\xff\xd8\xff").decode() in page  # the beginning of a sheet of thumbnails
 

@@ -8,7 +8,7 @@ import pytest
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.full_fit import full_fit
-from grande_gnn.review.quick import QuickAnswer, basis_of
+from grande_gnn.review.quick import QuickAnswer
 from grande_gnn.review.session import Session
 
 
@@ -116,7 +116,7 @@ def test_each_full_training_is_where_the_next_changes_and_quick_answers_start(se
     session.retraining.stop()
     session.decide("label", [session.queue("unsure")[0]], "blue")
     given = {session.row_of[file]: label for file, label in session.labels_to_train().items()}
-    expected = QuickAnswer(first, basis_of(first)).answer(given)
+    expected = QuickAnswer(first).answer(given)
     assert session.answer.labels == expected.labels
     np.testing.assert_allclose(session.answer.confidence, expected.confidence)
     session._trained(full_fit(first, session.labels_to_train()), session.labels_to_train())
@@ -137,13 +137,13 @@ def test_a_decision_made_during_a_full_training_is_added_to_its_answer(session):
     assert session.answer.is_provisional
     assert not session.is_current
     given = {session.row_of[file]: label for file, label in session.labels_to_train().items()}
-    expected = QuickAnswer(full, basis_of(full)).answer(given)
+    expected = QuickAnswer(full).answer(given)
     np.testing.assert_allclose(session.answer.confidence, expected.confidence)
 
 
 def test_a_review_that_began_without_a_model_answers_quickly_after_its_first_training(session):
     session.retraining.stop()
-    trained, session._basis, session.full = session.full, None, replace(session.full, classifier=None)
+    trained, session._first_quick, session.full = session.full, None, replace(session.full, classifier=None)
     session._trained(trained, session.labels_to_train())
     session.decide("label", [20], "red")
     assert session.answer.is_provisional

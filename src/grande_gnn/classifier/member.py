@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from grande_gnn.classifier.new_samples import Attachments, logits_of_new
+from grande_gnn.classifier.new_samples import Attachments, FrozenDiffusion, diffused, logits_of_new
 from grande_gnn.classifier.preparation import Choice
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.engine.plain import module_logits
 from grande_gnn.internal.row_blocks import by_row_blocks
 
 __all__ = ["Member"]
+
+CONVOLUTIONS = 2
+"""Hops that stand for a model that is not a diffusion; most of them have two graph convolutions."""
 
 Float = NDArray[np.float64]
 
@@ -62,6 +66,21 @@ class Member:
     def of_new(self, new: NDArray[np.float32], attachments: Attachments) -> Float:
         """Class probabilities of new, normalized samples, from their attachments to this member's graph."""
         return self.probabilities(logits_of_new(self.problem, self.parameters, self.degree, new, attachments))
+
+    def fitted_logits(self) -> NDArray[np.floating]:
+        """The logits of the fitted samples, computed again from the parameters."""
+        p = self.problem
+        if p.settings.kind.is_diffusion:
+            frozen = FrozenDiffusion(self.parameters, self.degree, p.degree, p.graph, p.settings)
+            return frozen.fitted_logits(p.inputs)
+        return module_logits(p.inputs, p.graph, p.degree, self.parameters, p.n_classes, p.settings, p.hidden)
+
+    def diffused(self, features: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Features of the fitted samples, diffused like the output of this member's head, with its trained degree."""
+        settings = self.problem.settings
+        is_diffusion = settings.kind.is_diffusion
+        hops, alpha = (settings.hops, settings.teleport) if is_diffusion else (CONVOLUTIONS, 0.0)
+        return diffused(features, self.problem.graph, self.degree, hops, alpha)
 
     def for_classes(self, n_classes: int) -> LearningProblem:
         """The same problem with another number of classes."""

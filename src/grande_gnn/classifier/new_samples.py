@@ -28,8 +28,17 @@ from grande_gnn.engine import Settings
 from grande_gnn.engine.plain import module_logits
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph, Neighbors
+from grande_gnn.internal.row_blocks import by_row_blocks
 
-__all__ = ["Attachments", "FrozenDiffusion", "attach", "grown_graphs", "grown_logits", "logits_of_new"]
+__all__ = [
+    "Attachments",
+    "FrozenDiffusion",
+    "attach",
+    "diffused",
+    "grown_graphs",
+    "grown_logits",
+    "logits_of_new",
+]
 
 Float = NDArray[np.float64]
 
@@ -113,6 +122,18 @@ def grown_logits(
     return logits
 
 
+def diffused(
+    H: NDArray[np.floating], graph: Graph, degrees: Float, n_hops: int, alpha: float
+) -> NDArray[np.floating]:
+    """H⁽ᴷ⁾ of the fitted samples from H⁽⁰⁾ = H, with the type of H."""
+    scale = (1 / np.sqrt(degrees)).astype(H.dtype)[:, None]
+    adjacency: sp.csr_matrix = graph.to_scipy(H.dtype)
+    Z = H
+    for _ in range(n_hops):
+        Z = (1 - alpha) * scale * (adjacency @ (scale * Z)) + alpha * H
+    return Z
+
+
 @dataclass(frozen=True, eq=False)
 class FrozenDiffusion:
     """A trained SGC or APPNP: parameters, degrees and graph, with the states of its diffusion recomputed."""
@@ -154,6 +175,12 @@ class FrozenDiffusion:
             z = (1 - alpha) * own * arriving + alpha * h
             state = (1 - alpha) * scale * (adjacency @ (scale * state)) + alpha * H
         return np.asarray(z + self.parameters["bias"] if self.bias_after else z, dtype=np.float64)
+
+    def fitted_logits(self, fitted: NDArray[np.float32]) -> Float:
+        """Logits of the fitted samples, as after the training except for rounding."""
+        H = by_row_blocks(self.head, fitted)
+        Z = diffused(H, self.graph, self.degrees, self.settings.hops, self.settings.teleport)
+        return np.asarray(Z + self.parameters["bias"] if self.bias_after else Z, dtype=np.float64)
 
     def new_degrees(self, H: Float, h: Float, attachments: Attachments) -> Float:
         """δ of the new samples by the degree's own definition, with the constants of the fitted graph."""

@@ -44,9 +44,12 @@ __all__ = [
     "read_calibration",
     "read_settings",
     "save_labelling",
-    "thumbnails_in",
+    "thumbnails_if_images",
     "write_labelling",
 ]
+
+_FIRST = 10
+"""Samples of a features file that tell whether all of them are images."""
 
 Names = str | Sequence[str] | None
 """One name, several, or none."""
@@ -233,7 +236,7 @@ def load_labelling(folder: Path) -> Labelling:
         table, **estimate, calibration=calibration, root=root, problems=problems, settings=settings, classifier=clf,
         adapted_weights=adapted_file(folder), neighbors=clf.neighbors_ if clf is not None and is_fitted else None,
         texts=_read_texts(folder, table.files),
-        thumbnails=None if root is None else thumbnails_in(root, table.files),
+        thumbnails=_read_thumbnails(root, table.files, is_of_images=bool(settings.get("extractor"))),
     )  # fmt: skip
 
 
@@ -264,9 +267,23 @@ def _read_estimate(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _read_thumbnails(root: Path | None, files: list[str], *, is_of_images: bool) -> Thumbnails | None:
+    """Thumbnails of a result; samples of a features file may be files of any kind."""
+    if root is None:
+        return None
+    return thumbnails_in(root, files) if is_of_images else thumbnails_if_images(root, files)
+
+
 def thumbnails_in(root: Path, files: Sequence[str]) -> Thumbnails:
     """Pictures made from the image files in ``root``; None for a file that is missing or is not an image."""
     return lambda rows: (_thumbnail(root / files[row]) for row in rows)
+
+
+def thumbnails_if_images(root: Path, files: Sequence[str]) -> Thumbnails | None:
+    """The same for files that may be anything; None if none of the first is an image."""
+    pictures = thumbnails_in(root, files)
+    is_image = any(picture is not None for picture in pictures(range(min(_FIRST, len(files)))))
+    return pictures if is_image else None
 
 
 def _thumbnail(path: Path) -> Any:

@@ -20,9 +20,9 @@ from grande_gnn.images.labels_csv import read_label_csv
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.features_file import FeaturesFile, load_features
 from grande_gnn.internal.validation import as_label_array, is_unlabelled
-from grande_gnn.labelling.folder import check_destination, thumbnails_in
+from grande_gnn.labelling.folder import check_destination, thumbnails_if_images
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
-from grande_gnn.labelling.result import Labelling, Thumbnails
+from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import label_features
 from grande_gnn.labelling.steps import Progress
 from grande_gnn.labelling.suggest import DEFAULT_STRATEGY, suggest
@@ -30,7 +30,7 @@ from grande_gnn.labelling.suggest import DEFAULT_STRATEGY, suggest
 __all__ = ["label_file", "suggest_for_file"]
 
 _FIRST = 10
-"""Samples whose names tell whether all of them are files, and whether these are images."""
+"""Samples whose names tell whether all of them are files."""
 
 
 def label_file(
@@ -71,7 +71,7 @@ def label_file(
         content.features, labels, files=content.files.tolist(), options=replace(options, export=()),
         progress=progress,
     )  # fmt: skip
-    pictures = None if root is None else _pictures(root, result.files)
+    pictures = None if root is None else thumbnails_if_images(root, result.files)
     result = replace(result, root=root, problems=problems, thumbnails=pictures)
     if out is not None:
         result.save(out, overwrite=options.overwrite, export=options.export)
@@ -112,13 +112,6 @@ def _folder_of_images(path: Path, files: list[str]) -> Path | None:
         return path.parent if all((path.parent / name).is_file() for name in files[:_FIRST]) else None
     except (OSError, ValueError):  # names that no file can have
         return None
-
-
-def _pictures(root: Path, files: list[str]) -> Thumbnails | None:
-    """Thumbnails for the report; None if the first files are not images."""
-    pictures = thumbnails_in(root, files)
-    is_image = any(picture is not None for picture in pictures(range(min(_FIRST, len(files)))))
-    return pictures if is_image else None
 
 
 def _refuse_copies(options: LabelOptions) -> None:

@@ -21,7 +21,7 @@ from grande_gnn.labelling.result import Labelling
 from grande_gnn.report.formats import natural_key
 from grande_gnn.review.full_fit import full_fit
 from grande_gnn.review.queues import MAX_ROWS, QUEUES, View
-from grande_gnn.review.quick import Basis, QuickAnswer, answer_of, basis_of
+from grande_gnn.review.quick import QuickAnswer, answer_of
 from grande_gnn.review.retraining import Retraining
 
 __all__ = ["Session"]
@@ -57,9 +57,9 @@ class Session:
         self.writing = threading.Lock()
         """Held while the files of the folder are rewritten."""
         self._first = sorted({label for label in labelling.given if label}, key=natural_key)
+        self._worker = ThreadPoolExecutor(1, "grande-quick")
+        self._first_quick = self._begin_quick(labelling)
         self._quick: QuickAnswer | None = None
-        self._worker = ThreadPoolExecutor(1, "grande-basis")
-        self._basis = self._begin_basis(labelling)
         self._start(joined)
         self.retraining = Retraining(lambda labels: full_fit(self.full, labels), self._trained, self._failed)
         self.state = self._folded()
@@ -232,19 +232,24 @@ class Session:
 
     # -- answers ------------------------------------------------------------------------------------
 
-    def _begin_basis(self, labelling: Labelling) -> Future[Basis] | None:
+    def _begin_quick(self, labelling: Labelling) -> Future[QuickAnswer] | None:
         """Prepare quick answers in the background, as soon as there is a model."""
-        if labelling.classifier is None or labelling.neighbors is None:
+        if labelling.classifier is None:
             return None
-        return self._worker.submit(basis_of, labelling)
+        return self._worker.submit(QuickAnswer, labelling)
+
+    def _latest_quick(self) -> QuickAnswer | None:
+        """Quick answers that start from the latest full training; None before there is a model."""
+        if self._quick is None and self._first_quick is not None:
+            self._quick = self._first_quick.result()
+        return self._quick
 
     def _answer_quickly(self) -> None:
-        if self._basis is None:
+        quick = self._latest_quick()
+        if quick is None:
             return
-        if self._quick is None or self._quick.full is not self.full:
-            self._quick = QuickAnswer(self.full, self._basis.result())
         given = {self.row_of[file]: label for file, label in self.labels_to_train().items()}
-        self.answer = self._quick.answer(given)
+        self.answer = quick.answer(given)
         self.answered_at = time.monotonic()
         self.version += 1
 
@@ -255,9 +260,12 @@ class Session:
 
     def _trained(self, full: Labelling, labels: Mapping[str, str]) -> None:
         """A full training is finished; decisions made meanwhile are added to its answer."""
+        before = self._latest_quick()
+        # This takes a moment, so it is done before the lock is taken.
+        quick = QuickAnswer(full) if before is None else before.after(full)
         with self.lock:
             self.full, self.problem = full, ""
-            self._basis = self._basis or self._begin_basis(full)
+            self._quick, self._first_quick = quick, None
             if dict(labels) == self.labels_to_train():
                 self.answer = answer_of(full)
             else:

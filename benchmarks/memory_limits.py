@@ -2,6 +2,7 @@
 
     python benchmarks/memory_limits.py [--images 20000] [--gib 2 4] [--kinds address cgroup] [--extractors pixels lite2]
     python benchmarks/memory_limits.py --images 100000 --extractors features
+    PYTHONPATH=old_tree/src python benchmarks/memory_limits.py … --version COMMIT     # an older version, added to the rows
 
 The images are made: 16 × 16 pixels of colored noise in ten classes, a twentieth of them labelled; all settings are
 automatic. A network would take most of an hour to extract them, so the features of extractors other than ``pixels`` are
@@ -144,6 +145,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=["address", "cgroup"], default=["address", "cgroup"])
     parser.add_argument("--extractors", nargs="+", default=["pixels", "lite2"])
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--version", default="", help="name of the version in the rows")
     parser.add_argument("--out", type=Path, default=RESULTS / "memory_limits.csv")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -164,9 +166,9 @@ def main() -> None:
                 for gib in options.gib:
                     about = {
                         "images": options.images, "extractor": extractor, "limit": kind, "gib": gib,
-                        "epochs": options.epochs,
+                        "epochs": options.epochs, "version": options.version,
                     }  # fmt: skip
-                    if any(all(str(row[key]) == str(about[key]) for key in about) for row in rows):
+                    if any(all(str(row.get(key, "")) == str(about[key]) for key in about) for row in rows):
                         continue
                     out = Path(work) / f"out-{extractor}-{kind}-{gib}"
                     command = [sys.executable, __file__, "--child"]
@@ -176,7 +178,9 @@ def main() -> None:
                     assert (found["ended"] == "finished") == (out / "predictions.csv").exists()
                     rows.append(about | found)
                     write_rows(rows, options.out)
-    print_table(rows, ["images", "extractor", "limit", "gib", "ended", "seconds", "peak_mib", "last_line"])
+    print_table(
+        rows, ["version", "images", "extractor", "limit", "gib", "ended", "seconds", "peak_mib", "last_line"]
+    )
 
 
 if __name__ == "__main__":

@@ -38,8 +38,10 @@ STAGES = ("read", "search", "graph", "held_out", "final", "assess", "report", "w
 class Watch:
     """Seconds of each stage; a stage inside another interrupts it."""
 
-    def __init__(self, stages: Sequence[str] = STAGES) -> None:
-        self.seconds = dict.fromkeys(stages, 0.0)
+    def __init__(
+        self, stages: Sequence[str] = STAGES, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.seconds, self._clock = dict.fromkeys(stages, 0.0), clock
         self._running: list[str] = []
         self._since = 0.0
 
@@ -56,7 +58,7 @@ class Watch:
     def _turn(self) -> None:
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        now = time.perf_counter()
+        now = self._clock()
         if self._running:
             self.seconds[self._running[-1]] += now - self._since
         self._since = now

@@ -55,3 +55,20 @@ def test_multiplying_block_by_block_uses_the_same_mask(p, shape):
     for mask in masks(shape=shape, p=p, count=2):
         stream.multiply(values, out)
         assert torch.equal(out, values * mask)
+    stream.multiply(values, out, kept=1 / (1 - p))
+    assert torch.equal(out, values * (masks(shape=shape, p=p)[2] * (1 / (1 - p))))
+
+
+@pytest.mark.parametrize("shape", [(8, 4), (3, 5), (50, 30)])  # 4, 2 and 188 bytes per mask
+def test_the_bits_are_those_of_numpys_own_bytes(shape):
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([0, 0, 0, shape[1]])))
+    n = shape[0] * shape[1]
+    for mask in masks(shape=shape, count=3):
+        bits = np.unpackbits(np.frombuffer(rng.bytes((n + 7) // 8), dtype=np.uint8), count=n)
+        np.testing.assert_array_equal(mask.flatten(), bits)
+
+
+def test_rows_of_a_drawn_mask_can_be_asked_for_more_than_once():
+    rows = MaskStream((50, 30), 0.5, (0, 0, 0)).draw()
+    np.testing.assert_array_equal(rows(slice(10, 20)), masks(count=1)[0, 10:20])
+    np.testing.assert_array_equal(rows(slice(10, 20)), masks(count=1)[0, 10:20])

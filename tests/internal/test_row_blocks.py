@@ -14,7 +14,7 @@ X = np.random.default_rng(0).normal(size=(1000, 7))
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(module, "_WHOLE", 100)
+    monkeypatch.setattr(module, "LARGEST_BLOCK", 100)
     monkeypatch.setattr(module, "_BLOCK", 7 * 64)  # 64 rows; the last block has 40
 
 

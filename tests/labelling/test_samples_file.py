@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from PIL import Image
 
 from grande_gnn.errors import InvalidInputError, OutputExistsError
+from grande_gnn.internal.features_file import load_features
 from grande_gnn.labelling import Labelling, LabelOptions, label_features
 from grande_gnn.labelling.samples_file import label_file, suggest_for_file
 
@@ -38,6 +39,31 @@ def test_labels_of_the_file_are_spread(samples, tmp_path):
     assert Labelling.load(tmp_path / "out").files == names.tolist()
     assert (tmp_path / "out" / "report.html").is_file()
     assert result.root is None
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_features_are_copied_unless_the_caller_gives_them_away(samples, copy):
+    _, X, _, few, _ = samples
+    result = label_features(X, few, options=FIXED, copy=copy)
+    assert np.shares_memory(result.classifier.features_, X) is not copy
+
+
+def test_features_that_cannot_be_written_to_are_copied(samples):
+    _, X, _, few, _ = samples
+    X.flags.writeable = False
+    assert not np.shares_memory(label_features(X, few, options=FIXED, copy=False).classifier.features_, X)
+
+
+def test_a_file_takes_one_matrix_only(samples, monkeypatch):
+    path, _, _, _, _ = samples
+    read = []
+
+    def load(*arguments, **options):
+        read.append(load_features(*arguments, **options))
+        return read[-1]
+
+    monkeypatch.setattr("grande_gnn.labelling.samples_file.load_features", load)
+    assert np.shares_memory(label_file(path, None, FIXED).classifier.features_, read[0].features)
 
 
 def test_labels_of_a_csv_replace_those_of_the_file(samples, tmp_path):

@@ -15,6 +15,7 @@ from grande_gnn.engine.cpu.kernels import GATHERED_BYTES
 from grande_gnn.engine.cpu.transform import LONGEST_RUN
 from grande_gnn.engine.replica import Settings
 from grande_gnn.errors import NotEnoughMemoryError
+from grande_gnn.internal.row_blocks import LARGEST_BLOCK
 
 __all__ = [
     "Sizes",
@@ -83,11 +84,15 @@ def predicted_bytes(sizes: Sizes, device: str) -> int:
         floats = 5 if s.hidden is None else 4
         flow = short * (2 * s.hops + 1) * wide + 4 * (floats * wide + pairs + 4 * s.n)
         return shared + s.replicas * (weights + short * hidden + flow) + constant
-    # The features, rescaled and masked per repetition, and one mask with its bits; the gradient of one run's hidden layer;
-    # the states and their temporaries, with the freed ones that the allocator keeps (``malloc.py``); numbers of the
-    # pairs; values and columns of the replicas' own adjacency, or on CUDA what is gathered at once, and its product.
-    shared = s.n * s.d * (1 + (s.repetitions + 1 if s.repetitions else 0))
-    shared += s.n * s.d * 5 // 4 if s.repetitions else 0
+    # The features, masked per repetition, and one mask, of which the CPU makes blocks only if it is large; the gradient of
+    # one run's hidden layer; the states and their temporaries, with the freed ones that the allocator keeps
+    # (``malloc.py``); numbers of the pairs; values and columns of the replicas' own adjacency, or on CUDA what is gathered
+    # at once, and its product.
+    inputs = s.n * s.d
+    shared = inputs * (1 + s.repetitions)
+    if s.repetitions:
+        at_once = inputs if device == "cuda" else min(inputs, LARGEST_BLOCK)
+        shared += at_once * 5 // 4 + inputs // 32
     shared += hidden * min(s.replicas, LONGEST_RUN)
     if device == "cuda":
         each = s.n_edges * s.c

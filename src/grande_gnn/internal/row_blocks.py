@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["by_row_blocks", "for_row_blocks", "largest", "rows_as"]
+__all__ = ["LARGEST_BLOCK", "by_row_blocks", "for_row_blocks", "largest", "rows_as"]
 
-_WHOLE = 2**22
+LARGEST_BLOCK = 2**22
 """Entries up to which a matrix is one block."""
 
 _BLOCK = 2**17
@@ -33,7 +33,7 @@ def by_row_blocks(function: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) 
     [2.0, 3.0, 4.0]
     """
     first = arrays[0]
-    if first.size <= _WHOLE:
+    if first.size <= LARGEST_BLOCK:
         return function(*arrays)
     begin = function(*(array[:1] for array in arrays))
     out = np.empty((len(first), *begin.shape[1:]), dtype=begin.dtype)
@@ -47,7 +47,7 @@ def by_row_blocks(function: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) 
 
 def for_row_blocks(fill: Callable[[slice], object], matrix: NDArray[Any]) -> None:
     """Call ``fill`` with the rows of each block, in several threads if the matrix is large."""
-    if matrix.size <= _WHOLE:
+    if matrix.size <= LARGEST_BLOCK:
         fill(slice(0, len(matrix)))
         return
     step = max(1, _BLOCK // max(1, matrix.size // len(matrix)))

@@ -98,6 +98,7 @@ def label_features(
     options: LabelOptions = DEFAULT,
     graph: Any = None,
     progress: Progress | None = None,
+    copy: bool = True,
 ) -> Labelling:
     """Label samples whose features you have.
 
@@ -110,6 +111,7 @@ def label_features(
     options : those about images (labels, extractor, weights, workers, store, copy_to) do not matter.
     graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists instead of a search for neighbors.
     progress : called with each :class:`Step`.
+    copy : whether features of type float32 are copied; with False they are kept and their negative zeros become positive.
     """
     tell = progress or silent
     _check_out(out, options)
@@ -118,7 +120,7 @@ def label_features(
         classes = n_classes(labels)
         training = 0 if options.on_ray else training_memory(shape[0], shape[1], classes, options.classifier())
         check_label_memory(shape[0], shape[1], classes, things="samples", training=training)
-    X = check_sparse(features) if issparse(features) else _own_features(features)
+    X = check_sparse(features) if issparse(features) else _own_features(features, copy)
     n = X.shape[0]
     names = [str(i) for i in range(n)] if files is None else [str(file) for file in files]
     if len(names) != n or len(set(names)) != len(names):
@@ -252,11 +254,11 @@ def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None
         check_copies(options.copy_to)
 
 
-def _own_features(features: ArrayLike) -> NDArray[np.float32]:
+def _own_features(features: ArrayLike, copy: bool) -> NDArray[np.float32]:
     """The features as an array that the classifier may keep: one more copy only if they are float32 already."""
     X = check_features(features)
     is_new = isinstance(features, np.ndarray) and not np.may_share_memory(X, features)
-    return X if is_new else X.copy()
+    return X if is_new or (X.flags.writeable and not copy) else X.copy()
 
 
 def _labelled(

@@ -69,7 +69,7 @@ def label_file(
         )
     result = label_features(
         content.features, labels, files=content.files.tolist(), options=replace(options, export=()),
-        progress=progress,
+        progress=progress, copy=False,
     )  # fmt: skip
     pictures = None if root is None else thumbnails_if_images(root, result.files)
     result = replace(result, root=root, problems=problems, thumbnails=pictures)

@@ -48,6 +48,20 @@ def test_penalty_and_its_gradient_equal_the_definition(tiny, kernels_of):
         np.testing.assert_allclose(gradient[:, r] / scale, slope / scale, atol=1e-5)
 
 
+def test_another_order_of_the_nodes_gives_the_same_rows_elsewhere(problem, kernels_of):
+    order = np.random.default_rng(0).permutation(40)
+    H, weight = outputs(40), outputs(40, c=1)[..., 0]
+    as_given, moved = kernels_of(problem.graph), TorchKernels(problem.graph, 5, 3, CPU, order)
+    assert torch.equal(moved.neighbor_sum(H[order]), as_given.neighbor_sum(H)[order])
+    s, saved = as_given.penalty(H, SIGMAS)
+    moved_s, moved_saved = moved.penalty(H[order], SIGMAS)
+    assert torch.equal(moved_s, s[order])
+    gradient = as_given.penalty_gradient(saved, weight)
+    assert torch.equal(moved.penalty_gradient(moved_saved, weight[order]), gradient[order])
+    near = moved.pairs.min(1).values
+    assert torch.equal(near, near.sort().values)  # pairs are read in the order of the rows
+
+
 def test_penalty_on_a_larger_graph(problem, kernels_of):
     H = outputs(40)
     kernels = kernels_of(problem.graph)

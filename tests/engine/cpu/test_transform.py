@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from grande_gnn.engine import Replica, Settings
-from grande_gnn.engine.cpu.transform import build_head, relu_backward_
+from grande_gnn.engine.cpu.transform import build_head, relu_backward_, relu_dropout_
+from grande_gnn.engine.dropout import MaskStream
 
 REPLICAS = [(0, 0), (0, 1), (0, 1), (1, 0), (3, 2)]  # (repetition, fold), repetitions together
 
@@ -83,3 +84,23 @@ def test_the_gradient_of_the_relu_without_private_functions_is_bitwise_the_same(
 def test_sgc_has_no_hidden_layer(problem):
     head, _ = build(problem, 16, Settings(model="sgc"))
     assert set(head.of_replica(0)) == {"weight", "bias"}
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3])
+@pytest.mark.parametrize("n", [40, 30_000])  # one block, and several
+def test_relu_and_dropout_in_one_pass_are_bitwise_those_of_torch(n, p):
+    hidden = torch.randn(n, 3, 50, generator=torch.Generator().manual_seed(0))
+    mask = MaskStream((n, 50), p, (0, 0, 1)).next()
+    expected = hidden.relu() * mask.mul(1 / (1 - p)).unsqueeze(1)
+    relu_dropout_(hidden, MaskStream((n, 50), p, (0, 0, 1)).draw(1 / (1 - p)))
+    assert torch.equal(hidden, expected)
+
+
+def test_plain_torch_on_another_device_drops_the_same_units(problem, monkeypatch):
+    """CUDA without Triton multiplies by the whole mask; here the CPU does both."""
+    settings = Settings(dropout=0.3, device="cpu")
+    blocks = build(problem, 16, settings)[0].forward(training=True).clone()
+    whole, _ = build(problem, 16, settings)
+    monkeypatch.setattr("grande_gnn.engine.cpu.transform.relu_dropout_", None)
+    monkeypatch.setattr(whole, "_is_on_cpu", False)
+    assert torch.equal(whole.forward(training=True), blocks)

@@ -20,8 +20,12 @@ class Replay:
     def next(self):
         return self.mask.float().cpu()
 
-    def multiply(self, values, out):
-        torch.mul(values, self.next(), out=out)
+    def draw(self, kept):
+        mask = (self.next() * kept).numpy()
+        return lambda rows: mask[rows]
+
+    def multiply(self, values, out, kept):
+        torch.mul(values, self.next() * kept, out=out)
 
 
 @pytest.mark.parametrize("hidden", [20, None])

@@ -1,10 +1,14 @@
 """From the head's output to logits and back: the degree, then K hops. The reference, in plain torch.
 
-With P = Â, H⁽ᵏ⁾ = (1 − α)PH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ and G⁽ᵏ⁾ the gradient that arrives at H⁽ᵏ⁾ along the hops, each hop sends
-G⁽ᵏ⁻¹⁾ = (1 − α)PG⁽ᵏ⁾ to H⁽ᵏ⁻¹⁾ and αG⁽ᵏ⁾ to H⁽⁰⁾. As P = diag(d) Ã diag(d), its part of ∂loss/∂(log d) is the row sum of
-G⁽ᵏ⁾ ⊙ (1 − α)PH⁽ᵏ⁻¹⁾ + G⁽ᵏ⁻¹⁾ ⊙ H⁽ᵏ⁻¹⁾, and log d = −½ log δ. The first product is G⁽ᵏ⁾ ⊙ (H⁽ᵏ⁾ − αH⁽⁰⁾), so all hops
+H⁽ᵏ⁾ = (1 − α)ÂH⁽ᵏ⁻¹⁾ + αH⁽⁰⁾ with Â = diag(d) Ã diag(d) and d = δ^(−½). The hops carry U⁽ᵏ⁾ = d ⊙ H⁽ᵏ⁾, so that each of them
+scales the rows once, by s = (1 − α)/δ, and not before and after the sum over neighbors:
+
+    U⁽ᵏ⁾ = s ⊙ ÃU⁽ᵏ⁻¹⁾ + αU⁽⁰⁾
+
+With G⁽ᵏ⁾ the gradient that arrives at H⁽ᵏ⁾ along the hops, V⁽ᵏ⁾ = d ⊙ G⁽ᵏ⁾ is carried back: V⁽ᵏ⁻¹⁾ = s ⊙ ÃV⁽ᵏ⁾. Each hop
+also sends αG⁽ᵏ⁾ to H⁽⁰⁾. Its part of ∂loss/∂(log d) is the row sum of G⁽ᵏ⁾ ⊙ (H⁽ᵏ⁾ − αH⁽⁰⁾) + G⁽ᵏ⁻¹⁾ ⊙ H⁽ᵏ⁻¹⁾. So all hops
 together need only G⁽ᵏ⁾ ⊙ H⁽ᵏ⁾, once for the first and the last hop and twice for those between, minus the sum of the αG⁽ᵏ⁾
-times H⁽⁰⁾.
+times H⁽⁰⁾. As G ⊙ H = δ V ⊙ U and log d = −½ log δ, ∂loss/∂δ is −½ times the same sum with V and U.
 
 The degree of every replica comes in two kinds: :class:`KernelDegree` computes any mixture of σ's and degree centrality
 with the fast kernels; :class:`FunctionDegree` calls the degree object and lets autograd differentiate it.
@@ -19,6 +23,7 @@ from torch import Tensor
 
 from grande_gnn.degree import Degree
 from grande_gnn.engine.cpu.kernels import TorchKernels
+from grande_gnn.engine.cpu.node_order import NodeOrder, near_order
 from grande_gnn.engine.loss import LabelledRows
 from grande_gnn.engine.replica import Replica, Settings
 from grande_gnn.errors import InvalidInputError
@@ -39,9 +44,12 @@ class TorchHops:
         device: torch.device,
     ) -> None:
         self.K, self.alpha = settings.hops, settings.teleport
-        self.kernels = TorchKernels(graph, len(replicas), n_classes, device)
+        has_kernel = replicas[0].degree.has_kernel  # all or none of a batch have one
+        order = near_order(graph, 4 * len(replicas) * n_classes, device) if has_kernel else None
+        self.nodes = NodeOrder(order)
+        self.kernels = TorchKernels(graph, len(replicas), n_classes, device, order)
         self.degree: KernelDegree | FunctionDegree
-        if replicas[0].degree.has_kernel:  # all or none of a batch have one
+        if has_kernel:
             self.degree = KernelDegree(replicas, self.kernels, settings.detach)
         else:
             self.degree = FunctionDegree([r.degree for r in replicas], graph, settings.detach)
@@ -49,40 +57,47 @@ class TorchHops:
     @property
     def delta(self) -> Tensor:
         """The degree of the last forward pass, (R, n)."""
-        return self._delta.T
+        return self.nodes.restored(self._delta).T
 
     def forward(self, H: Tensor) -> Tensor:
         """Z = H⁽ᴷ⁾."""
-        H = H.transpose(0, 1).contiguous()
+        H = self.nodes.arranged(H.transpose(0, 1))
         self._delta = self.degree.forward(H)
-        self._scale = self._delta.rsqrt().unsqueeze(-1)
-        self._states = [H]
+        self._root = self._delta.sqrt().unsqueeze(-1)  # 1/d
+        self._step = (1 - self.alpha) / self._delta.unsqueeze(-1)
+        self._states = [H / self._root]
+        back = self._states[0] * self.alpha if self.alpha else None
         for _ in range(self.K):
-            moved = self.kernels.neighbor_sum(self._states[-1] * self._scale)
-            moved.mul_(self._scale * (1 - self.alpha))
-            self._states.append(moved.add_(H, alpha=self.alpha) if self.alpha else moved)
-        return self._states[-1].transpose(0, 1)
+            moved = self.kernels.neighbor_sum(self._states[-1])
+            if back is None:
+                moved.mul_(self._step)
+            else:
+                torch.addcmul(back, moved, self._step, out=moved)
+            self._states.append(moved)
+        return self.nodes.restored(self._states[-1] * self._root).transpose(0, 1)
 
     def backward(self, labelled: LabelledRows, gradient: Tensor) -> Tensor:
         """∂loss/∂H⁽⁰⁾ from the gradient at the labelled rows; consumes the states of the forward pass."""
         states = self._states
-        G = torch.zeros_like(states[0])
-        labelled.scatter(gradient, G.transpose(0, 1))
-        returned = torch.zeros_like(G) if self.alpha else None  # Σ αG⁽ᵏ⁾
-        log_scale = torch.zeros_like(self._delta)
+        V = torch.zeros_like(states[0])
+        rows = self.nodes.places(labelled.row), labelled.replica
+        V[rows] = gradient / self._root[rows]
+        returned = torch.zeros_like(V) if self.alpha else None  # Σ V⁽ᵏ⁾
+        to_degree = torch.zeros_like(self._delta)
         for k in range(self.K, 0, -1):
             if returned is not None:
-                returned.add_(G, alpha=self.alpha)
-            log_scale.add_(states.pop().mul_(G).sum(-1), alpha=1 if k == self.K else 2)
-            G = self.kernels.neighbor_sum(G.mul_(self._scale)).mul_(self._scale * (1 - self.alpha))
-        to_head = G if returned is None else returned + G
+                returned.add_(V)
+            to_degree.add_(states.pop().mul_(V).sum(-1), alpha=1 if k == self.K else 2)
+            V = self.kernels.neighbor_sum(V).mul_(self._step)
+        to_head = V if returned is None else torch.add(V, returned, alpha=self.alpha)
         if self.K:
-            at_start = G if returned is None else G - returned
-            log_scale += (at_start * states[0]).sum(-1)
-        through_degree = self.degree.backward(log_scale.div_(self._delta).mul_(-0.5))
+            at_start = V if returned is None else torch.sub(V, returned, alpha=self.alpha)
+            to_degree += (at_start * states[0]).sum(-1)
+        to_head = to_head * self._root
+        through_degree = self.degree.backward(to_degree.mul_(-0.5))
         if through_degree is not None:
             to_head += through_degree
-        return to_head.transpose(0, 1)
+        return self.nodes.restored(to_head).transpose(0, 1)
 
 
 def sigmas_and_uses(replicas: Sequence[Replica], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ distance 0 and penalty 1 and need no arithmetic.
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,18 +40,54 @@ def numbered_pairs(graph: Graph) -> tuple[NDArray[np.integer], NDArray[np.intege
     return pairs, pair_of_entry
 
 
-class TorchKernels:
-    """Neighbor sums, penalties of the pairs and their gradient for R replicas on one graph."""
+class _Entries(NamedTuple):
+    """The entries of Ã by rows, and the pairs, as :class:`TorchKernels` numbers the nodes."""
 
-    def __init__(self, graph: Graph, n_replicas: int, n_classes: int, device: torch.device) -> None:
-        self.n, self.c, self.R, self.device = graph.n_nodes, n_classes, n_replicas, device
+    pointers: NDArray[np.integer]
+    columns: NDArray[np.integer]
+    pair_of_entry: NDArray[np.integer]
+    pairs: NDArray[np.integer]
+
+    @classmethod
+    def of(cls, graph: Graph) -> _Entries:
         pairs, pair_of_entry = numbered_pairs(graph)
-        self.n_pairs = len(pairs)
-        self.count = torch.as_tensor(graph.degree, dtype=torch.float32, device=device)
+        return cls(graph.indptr, graph.indices, pair_of_entry, pairs)
+
+    def reordered(self, order: NDArray[np.integer]) -> _Entries:
+        """The same with node ``order[i]`` as node i; the entries of a row keep their order."""
+        place = np.argsort(order)
+        counts = np.diff(self.pointers)[order]
+        pointers = np.concatenate([[0], np.cumsum(counts)])
+        entry = np.repeat(self.pointers[:-1][order] - pointers[:-1], counts) + np.arange(len(self.columns))
+        pairs = place[self.pairs]
+        sorted_pairs = np.lexsort((pairs.max(axis=1), pairs.min(axis=1)))
+        number = np.append(np.argsort(sorted_pairs), len(pairs))  # self-loops stay last
+        return _Entries(
+            pointers, place[self.columns[entry]], number[self.pair_of_entry[entry]], pairs[sorted_pairs]
+        )
+
+
+class TorchKernels:
+    """Neighbor sums, penalties of the pairs and their gradient for R replicas on one graph.
+
+    If there is an ``order``, row i of every array belongs to node ``order[i]``.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        n_replicas: int,
+        n_classes: int,
+        device: torch.device,
+        order: NDArray[np.integer] | None = None,
+    ) -> None:
+        self.n, self.c, self.R, self.device = graph.n_nodes, n_classes, n_replicas, device
+        entries = _Entries.of(graph) if order is None else _Entries.of(graph).reordered(order)
+        self.n_pairs = len(entries.pairs)
+        self.count = torch.as_tensor(np.diff(entries.pointers), dtype=torch.float32, device=device)
         index = np.int32 if n_replicas * graph.n_edges < 2**31 else np.int64
         self.pointers, self.columns, self.pair_of_entry, self.pairs = (
-            torch.from_numpy(array.astype(index)).to(device)
-            for array in (graph.indptr, graph.indices, pair_of_entry, pairs)
+            torch.from_numpy(array.astype(index)).to(device) for array in entries
         )
         self._matrix: tuple[Tensor, Tensor, Tensor] | None = None
 

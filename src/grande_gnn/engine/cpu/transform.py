@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grande_gnn.engine.dropout import MaskStream
+from grande_gnn.engine.dropout import MaskRows, MaskStream
 from grande_gnn.engine.initial import Weights, initial_weights
 from grande_gnn.engine.replica import Replica, Settings
+from grande_gnn.internal.row_blocks import for_row_blocks
 
 __all__ = [
     "LONGEST_RUN",
@@ -29,6 +30,7 @@ __all__ = [
     "Run",
     "build_head",
     "relu_backward_",
+    "relu_dropout_",
     "runs_of",
 ]
 
@@ -54,6 +56,17 @@ def relu_backward_(gradient: Tensor, output: Tensor) -> None:
         gradient.masked_fill_(output <= 0, 0.0)
     else:
         threshold_backward(gradient, output, 0, grad_input=gradient)
+
+
+def relu_dropout_(hidden: Tensor, mask: MaskRows) -> None:
+    """ReLU, then a product with this mask, of (n, R, h) hidden units on the CPU: both in one pass, in place."""
+    values = hidden.numpy()
+
+    def change(rows: slice) -> None:
+        np.maximum(values[rows], 0, out=values[rows])
+        values[rows] *= mask(rows)[:, None]
+
+    for_row_blocks(change, values)
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,6 @@ class Inputs:
     def __init__(self, X: Tensor, runs: Sequence[Run], settings: Settings) -> None:
         self.X, self.drop = X, settings.drop
         if self.drop:
-            self.scaled = X / (1 - self.drop)
             repetitions = {run.repetition for run in runs}
             self.masks = {
                 r: MaskStream((len(X), X.shape[1]), self.drop, (settings.seed, r, 0)) for r in repetitions
@@ -97,9 +109,10 @@ class Inputs:
         if self.training:
             for r, mask in self.masks.items():
                 if self.X.is_cuda:
-                    torch.mul(self.scaled, mask.next().to(self.X.device), out=self.masked[r])
+                    scaled = mask.next().mul_(1 / (1 - self.drop))
+                    torch.mul(self.X, scaled.to(self.X.device), out=self.masked[r])
                 else:
-                    mask.multiply(self.scaled, self.masked[r])
+                    mask.multiply(self.X, self.masked[r], kept=1 / (1 - self.drop))
 
     def __getitem__(self, repetition: int) -> Tensor:
         return self.masked[repetition] if self.training else self.X
@@ -114,6 +127,7 @@ class Head:
         self.inputs, self.runs, self.c = inputs, runs, c
         self.n, self.d = inputs.X.shape
         self.device = inputs.X.device
+        self._is_on_cpu = self.device.type == "cpu"
 
     def all_parameters(self) -> list[Tensor]:
         """Every parameter tensor, for the optimizer."""
@@ -176,7 +190,7 @@ class LinearHead(Head):
         }
         # On the CPU the product is a sixth faster if the rows of its result begin at multiples of 64 bytes.
         width = len(replicas) * c
-        stride = -(-width // 16) * 16 if self.device.type == "cpu" else width
+        stride = -(-width // 16) * 16 if self._is_on_cpu else width
         self._out = torch.empty(self.n, stride, device=self.device)[:, :width].unflatten(1, (-1, c))
 
     def forward(self, training: bool) -> Tensor:
@@ -223,10 +237,8 @@ class MLPHead(Head):
     def forward(self, training: bool) -> Tensor:
         self.inputs.draw(training)
         weight2, bias2 = self.parameters["weight2"][0], self.parameters["bias2"][0]
-        drop = training and bool(self.drop)
-        masks = (
-            {r: m.next().div_(1 - self.drop).to(self.device) for r, m in self.masks.items()} if drop else {}
-        )
+        kept = 1 / (1 - self.drop)
+        masks = {r: stream.draw(kept) for r, stream in self.masks.items()} if training else {}
         for i, run in enumerate(self.runs):
             flat = self._hidden[i]
             torch.addmm(
@@ -235,12 +247,21 @@ class MLPHead(Head):
                 self.parameters["weight1"][i],
                 out=flat,
             )
-            hidden = flat.relu_().view(self.n, -1, self.h)
-            if drop:
-                hidden.mul_(masks[run.repetition].unsqueeze(1))
+            hidden = flat.view(self.n, -1, self.h)
+            self._activate(hidden, masks.get(run.repetition))
             span = run.replicas
             torch.baddbmm(bias2[span], hidden.transpose(0, 1), weight2[span], out=self._out[span])
         return self._out
+
+    def _activate(self, hidden: Tensor, mask: MaskRows | None) -> None:
+        """ReLU and, if there is a mask, dropout, in place."""
+        if mask is not None and self._is_on_cpu:
+            relu_dropout_(hidden, mask)
+            return
+        hidden.relu_()
+        if mask is not None:
+            whole = torch.from_numpy(mask(slice(0, self.n)))
+            hidden.mul_(whole.to(self.device).unsqueeze(1))
 
     def backward(self, gradient: Tensor) -> None:
         # Contiguous, so that the sums of a replica do not depend on its place in the batch.

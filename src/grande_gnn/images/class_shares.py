@@ -12,7 +12,6 @@ explain are ignored.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 __all__ = ["ALIGNMENTS", "class_shares"]
@@ -30,7 +29,9 @@ def class_shares(probabilities: Tensor, align: str = "teacher", error: float | N
     align : one of :data:`ALIGNMENTS`.
     error : ε, the share of images that the teacher labels wrongly; None: one minus its mean confidence.
 
-    >>> class_shares(torch.eye(2)[[0, 0, 0, 1]], error=0.0), class_shares(torch.eye(2)[[0, 0, 0, 1]], error=0.9)
+    >>> import torch
+    >>> three_of_four = torch.eye(2)[[0, 0, 0, 1]]
+    >>> class_shares(three_of_four, error=0.0), class_shares(three_of_four, error=0.9)
     (tensor([0.6667, 0.3333]), tensor([0.5000, 0.5000]))
     """
     if align == "none":

@@ -51,10 +51,10 @@ class _Pooled(nn.Module):
 
     def split(self, n_last: int = LAST_BLOCKS) -> tuple[nn.Module, nn.Module]:
         """Split the network in two: a trunk, and the last blocks with everything that follows them."""
-        inside = self.network
-        stem = ConvNorm(inside._conv_stem, inside._bn0, is_activated=True)
-        head = ConvNorm(inside._conv_head, inside._bn1, is_activated=True)
-        blocks = [_as_block(block) for block in inside._blocks]
+        inside: dict[str, Any] = dict(self.network.named_children())
+        stem = ConvNorm(inside["_conv_stem"], inside["_bn0"], is_activated=True)
+        head = ConvNorm(inside["_conv_head"], inside["_bn1"], is_activated=True)
+        blocks = [_as_block(block) for block in inside["_blocks"]]
         tail = [*blocks[-n_last:], head, nn.AdaptiveAvgPool2d(1), nn.Flatten()]
         return nn.Sequential(stem, *blocks[:-n_last]), nn.Sequential(*tail)
 

@@ -107,5 +107,5 @@ def test_many_samples_under_4_gib_are_refused_with_what_they_need(tmp_path):
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout.startswith(
-        "labelling 400000 samples with 768 features each in 99 classes takes about 15 GiB"
+        "labelling 400000 samples with 768 features each in 99 classes takes about 12 GiB"
     )

@@ -70,7 +70,7 @@ was as accurate wherever it was measured, and works with lite0, lite1 and lite2 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "cuda": {"recipe": Recipe(), "n_views": 0, "blocks": 11},
     "cpu": {
-        "recipe": Recipe(steps=120, batch=16, ratio=2, contrast_with="weak", lessons=0), "n_views": 2, "blocks": 5,
+        "recipe": Recipe(steps=180, batch=16, ratio=2, contrast_with="weak", lessons=0), "n_views": 3, "blocks": 5,
     },
 }  # fmt: skip
 """The values of options that are None, for each device. A GPU sees new views at every step; a CPU computes a few views once,

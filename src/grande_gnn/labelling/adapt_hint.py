@@ -12,9 +12,9 @@ from grande_gnn.labelling.result import Labelling
 
 __all__ = ["adapt_hint", "adapt_seconds"]
 
-PER_VIEW = {"cuda": 2e-4, "cpu": 0.016}
-PER_STEP = {"cuda": 0.04, "cpu": 0.65}
-PER_IMAGE = {"cuda": 0.0, "cpu": 0.09}
+PER_VIEW = {"cuda": 2e-4, "cpu": 0.01}
+PER_STEP = {"cuda": 0.04, "cpu": 0.48}
+PER_IMAGE = {"cuda": 0.0, "cpu": 0.08}
 """Seconds with lite0, on an H200 and on two cores of a CPU (``benchmarks/results/adapt_time.csv``): for one view of one
 image that is computed once; for one step of the last blocks; and for extracting an image again and labelling it twice,
 which was not measured apart on the H200."""

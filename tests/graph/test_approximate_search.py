@@ -136,20 +136,64 @@ def test_a_recall_that_was_not_reached_is_reported(small_groups, monkeypatch, ca
     assert str(recall) in caplog.text
 
 
-@pytest.mark.parametrize("length", [20, 60])
-def test_rough_lists_in_a_few_directions_lead_to_enough_true_neighbors(small_groups, monkeypatch, length):
-    wide = X @ np.random.default_rng(1).normal(size=(24, 64)).astype(np.float32)
-    wide += 0.3 * np.random.default_rng(2).normal(size=wide.shape).astype(np.float32)
+@pytest.fixture
+def wide(small_groups, monkeypatch):
+    """Samples that are first compared in 16 of their 64 dimensions."""
     monkeypatch.setitem(module.SKETCH, "cpu", 16)
-    seen = []
+    rows = X @ np.random.default_rng(1).normal(size=(24, 64)).astype(np.float32)
+    return rows + 0.3 * np.random.default_rng(2).normal(size=rows.shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("length", [20, 60])
+def test_rough_lists_in_a_few_directions_lead_to_enough_true_neighbors(wide, monkeypatch, length):
+    in_groups, measured = [], []
+    listed = module._listed_squares
     monkeypatch.setattr(
-        module, "partial_squares", lambda rows, *a: seen.append(rows.shape[1]) or partial_squares(rows, *a)
+        module,
+        "partial_squares",
+        lambda rows, *a: in_groups.append(rows.shape[1]) or partial_squares(rows, *a),
+    )
+    monkeypatch.setattr(
+        module,
+        "_listed_squares",
+        lambda rows, *a: measured.append((rows.shape[1], len(a[1]))) or listed(rows, *a),
     )
     lists, recall = approximate_lists(wide, length, CPU)
     assert recall.value >= 0.95
     assert recall.low <= share_found(lists, exact_lists(wide, length, CPU)) <= recall.high
-    assert seen.count(16) > seen.count(64) > 0
+    assert in_groups.count(16) > in_groups.count(64)
+    assert measured == [(64, len(X))]
     np.testing.assert_array_equal(lists, approximate_lists(wide, length, CPU)[0])
+
+
+def test_longer_rough_lists_lose_fewer_true_neighbors(wide, monkeypatch):
+    shares = {}
+    for spare in (0, module.SPARE):
+        monkeypatch.setattr(module, "SPARE", spare)
+        search = module._Search(torch.from_numpy(wide), 20, 0)
+        search.partition()
+        search.descend_until(0.95)
+        search.refine()
+        shares[spare] = search.recall().value
+    assert shares[module.SPARE] > shares[0] + 0.02
+
+
+def test_where_rough_lists_are_not_enough_descents_in_all_dimensions_follow(wide, monkeypatch):
+    """Distances in so few directions say little: the best lists there miss most of the true neighbors."""
+    monkeypatch.setitem(module.SKETCH, "cpu", 2)
+    lists, recall = approximate_lists(wide, 20, CPU)
+    assert recall.value >= 0.95
+    assert share_found(lists, exact_lists(wide, 20, CPU)) == pytest.approx(recall.value, abs=0.02)
+
+
+def test_squares_of_listed_entries_are_those_of_their_differences():
+    rows = torch.from_numpy(X)
+    squares = rows.square().sum(1)
+    group, entries = torch.tensor([5, 0, 7]), torch.tensor([[5, 9, 2], [0, 0, 1], [7, 2999, 3]])
+    wanted = (rows[group, None] - rows[entries]).square().sum(2)
+    np.testing.assert_allclose(
+        module._listed_squares(rows, squares, group, entries), wanted, rtol=1e-4, atol=1e-3
+    )
 
 
 def test_directions_are_those_in_which_samples_differ_most(monkeypatch):

@@ -44,6 +44,16 @@ def test_an_offer_again_changes_nothing():
     np.testing.assert_array_equal(kept.found, found)
 
 
+def test_a_filled_list_keeps_the_nearest_entries_and_the_sample_itself_only_first():
+    kept = KeptLists(9, 4, CPU)
+    entries = torch.tensor([[2, 7, 5, 2, 8, 6], [4, 0, 1, 3, 5, 7]])
+    values = torch.tensor([[0.0, 3.0, 1.0, 0.0, 2.0, 4.0], [0.0, 9.0, 7.0, 8.0, 6.0, 5.0]])
+    kept.fill(torch.tensor([2, 4]), entries, values)
+    assert kept.found[[2, 4]].tolist() == [[2, 5, 8, 7], [4, 7, 5, 1]]
+    assert kept.values[[2, 4]].tolist() == [[-math.inf, 1, 2, 3], [-math.inf, 5, 6, 7]]
+    assert kept.found[3].tolist() == [3, 3, 3, 3]
+
+
 def test_what_is_not_known_is_the_sample_itself_at_infinite_distance():
     kept = KeptLists(5, 4, CPU)
     _offer(kept, _squares(5), torch.tensor([0, 1]))

@@ -11,7 +11,8 @@ measured on random rows (:mod:`.recall`). Every step is a matrix product, a sele
 CUDA share this code. The work is about n · 10⁴ products instead of n².
 
 On the CPU, these products take most of the time. So both steps first compare the samples in the 96 directions of largest
-variance until the lists are good there; one more descent then measures, in all dimensions, every sample in those lists.
+variance, in lists that are somewhat longer, until those are good. Then each sample is measured in all dimensions against the
+entries of its own list only. If that is not enough, descents in all dimensions follow.
 
 Lists are ordered as exact ones: the sample itself, then ascending distance, then index. They depend on the seed and the
 device only. Dong, Charikar & Li, WWW 2011 (neighbor descent); Jayaram Subramanya et al., NeurIPS 2019, and later work on
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -67,7 +69,7 @@ COMPARED = 2**25
 LARGEST = {"cpu": 4000, "cuda": 4000}
 """Samples of a group of a partition, at most. Larger products pay on a GPU."""
 
-NEAR_ONES = {"cpu": 200, "cuda": 400}
+NEAR_ONES = {"cpu": 400, "cuda": 400}
 """Samples of a group of a descent, at most."""
 
 AT_A_TIME = {"cpu": 512, "cuda": 2**20}
@@ -82,8 +84,14 @@ SKETCH = {"cpu": 96, "cuda": 0}
 SKETCHED_FROM = 10_000
 """Number of random samples from which these directions are computed."""
 
-ROUGH = 0.9
+SPARE = 40
+"""Entries by which lists in these directions are longer: near neighbors may look farther away there than others do."""
+
+ROUGH = 0.95
 """The recall in these directions from which on all dimensions are measured."""
+
+MEASURED = 2**13
+"""Samples whose own lists are measured at a time."""
 
 MOST_ROUNDS = 16
 USUAL_ROUNDS = 4
@@ -124,16 +132,15 @@ class _Search:
         directions = SKETCH[self.device.type]
         self.is_rough = 0 < 2 * directions <= exact.shape[1]
         self.sketch = self._sketched(directions) if self.is_rough else self.all_rows
-        self.sketch_squares = squared_norms(self.sketch)
         self.advance = counting("neighbors", len(exact) * (OVERLAP + USUAL_ROUNDS))
-        self._measure_in(self.sketch, self.sketch_squares)
+        self._measure_in(self.sketch, min(len(exact), length + SPARE) if self.is_rough else length)
 
-    def _measure_in(self, rows: torch.Tensor, squares: torch.Tensor) -> None:
+    def _measure_in(self, rows: torch.Tensor, length: int) -> None:
         """Begin empty lists by the distances of these rows."""
-        self.rows, self.squares, n = rows, squares, len(rows)
-        self.kept = KeptLists(n, self.length, self.device)
+        self.rows, self.squares, n = rows, squared_norms(rows), len(rows)
+        self.kept = KeptLists(n, length, self.device)
         checked = self._some(n, min(N_CHECKED, n)).sort().values
-        self._check = RecallCheck(rows, squares, self.length, checked)
+        self._check = RecallCheck(rows, self.squares, length, checked)
 
     def _sketched(self, directions: int) -> torch.Tensor:
         """The samples in the directions in which some of them differ most, by subspace iteration."""
@@ -148,18 +155,19 @@ class _Search:
         for group in self._groups(LARGEST[self.device.type], OVERLAP):
             self._compare(group, group)
 
-    def descend(self, found: torch.Tensor | None = None) -> None:
-        """Compare small groups of near samples with all samples that their lists, or those in ``found``, name."""
+    def descend(self) -> None:
+        """Compare small groups of near samples with all samples that their lists name."""
         named = max(min(NAMED, self.length), self.length // 3)
         for group in self._groups(NEAR_ONES[self.device.type], 1):
-            names = (self.kept.found[:, :named] if found is None else found).index_select(0, group)
+            names = self.kept.found[:, :named].index_select(0, group)
             self._compare(group, names.flatten().unique().long())
 
     def descend_until(self, enough: float) -> Recall:
         """Repeat descents until the recall is enough, with a new partition where one has hardly raised it."""
         recall, partition_next = self.recall(), False
         for _ in range(MOST_ROUNDS):
-            logger.info("recall of the %d nearest neighbors: %s", self.length - 1, recall)
+            where = "in all dimensions" if self.rows is self.all_rows else "in a few directions"
+            logger.info("recall of the %d nearest neighbors %s: %s", self.kept.length - 1, where, recall)
             if recall.value >= enough:
                 break
             if partition_next:
@@ -170,16 +178,21 @@ class _Search:
         return recall
 
     def refine(self) -> None:
-        """Measure in all dimensions from here on, beginning with everyone whom the rough lists name."""
-        rough = self.kept.found
-        self._measure_in(self.all_rows, squared_norms(self.all_rows))
-        self.descend(rough)
+        """Measure in all dimensions from here on, beginning with the entries of each rough list."""
+        # Near samples name the same ones: one after the other, they find them in the cache.
+        rough, order = self.kept.found, torch.cat(list(self._groups(NEAR_ONES[self.device.type], 1)))
+        self._measure_in(self.all_rows, self.length)
+        for group in order.split(MEASURED):
+            entries = rough.index_select(0, group)
+            values = _listed_squares(self.rows, self.squares, group, entries.long())
+            self.kept.fill(group, entries, values)
+            self.advance(len(group))
 
     def _groups(self, largest: int, overlap: int) -> Iterator[torch.Tensor]:
         yield from self._divided(torch.arange(len(self.rows), device=self.device), largest, overlap)
 
     def _divided(self, members: torch.Tensor, largest: int, overlap: int) -> Iterator[torch.Tensor]:
-        """Divide samples among random leaders, ``overlap`` nearest ones each, until no group is too large."""
+        """Divide samples among leaders, the ``overlap`` nearest ones each, until no group is too large."""
         if len(members) <= largest:
             yield members
             return
@@ -188,10 +201,7 @@ class _Search:
         leaders = self._leaders(members, min(most, max(2, wanted)))
         overlap = min(overlap, len(leaders) - 1)
         nearest = torch.cat(
-            [
-                _nearest(self.sketch[part], leaders, overlap)
-                for part in members.split(COMPARED // len(leaders))
-            ]
+            [_nearest(self.rows[part], leaders, overlap) for part in members.split(COMPARED // len(leaders))]
         ).flatten()
         order = nearest.argsort(stable=True)
         sizes = torch.bincount(nearest, minlength=len(leaders)).tolist()
@@ -200,12 +210,12 @@ class _Search:
             if len(group) > 0.9 * len(members):
                 mixed = group[self._some(len(group), len(group))]
                 yield from mixed.split(largest)
-            elif len(group) > 1:
+            elif len(group):
                 yield from self._divided(group, largest, 1)
 
     def _leaders(self, members: torch.Tensor, count: int) -> torch.Tensor:
         """The centers of some of these samples, by k-means from random ones; sums in a fixed order, so runs agree."""
-        rows = self.sketch[members[self._some(len(members), PER_LEADER * count)]]
+        rows = self.rows[members[self._some(len(members), PER_LEADER * count)]]
         leaders = rows[:count]
         for _ in range(STEPS):
             nearest = torch.cat(
@@ -243,6 +253,27 @@ class _Search:
             settle_near_ties(self.exact, rows, found, close)
             lists[rows[0] : rows[-1] + 1] = found.int().cpu().numpy()
         return lists
+
+
+def _listed_squares(
+    rows: torch.Tensor, squares: torch.Tensor, group: torch.Tensor, entries: torch.Tensor
+) -> torch.Tensor:
+    """The squared distances from each sample of a group to the entries of its own list, on the CPU.
+
+    A product of which only these places are computed: each dot product reads two rows, and nothing is copied.
+    """
+    ends = torch.arange(0, entries.numel() + 1, entries.shape[1])
+    with warnings.catch_warnings():  # torch warns that its CSR layout is in beta
+        warnings.simplefilter("ignore", UserWarning)
+        places = torch.sparse_csr_tensor(
+            ends,
+            entries.flatten(),
+            torch.zeros(entries.numel()),
+            (len(group), len(rows)),
+            check_invariants=False,
+        )
+    products = torch.sparse.sampled_addmm(places, rows.index_select(0, group), rows.T, beta=0.0).values()
+    return (squares[entries] + squares[group, None]).sub_(products.view_as(entries), alpha=2.0)
 
 
 def _nearest(rows: torch.Tensor, leaders: torch.Tensor, count: int) -> torch.Tensor:

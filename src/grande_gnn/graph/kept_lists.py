@@ -31,6 +31,16 @@ class KeptLists:
         self.values[:, 0] = -math.inf  # the sample itself comes first
         self._place = torch.full((n,), -1, dtype=torch.int32, device=device)
 
+    def fill(self, group: torch.Tensor, entries: torch.Tensor, values: torch.Tensor) -> None:
+        """Give a group new lists: the nearest of these entries, each sample first in its own; ``values`` is overwritten.
+
+        The entries of a list must be different, except that it may repeat the sample itself in place of unknown ones.
+        """
+        values[entries == group[:, None]] = math.inf
+        values[:, 0] = -math.inf
+        nearest, order = values.topk(self.length, largest=False)
+        self.values[group], self.found[group] = nearest, entries.int().gather(1, order)
+
     def merge(
         self, group: torch.Tensor, others: torch.Tensor, values: torch.Tensor, offset: torch.Tensor
     ) -> None:

@@ -84,9 +84,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "approximate_accuracy.csv")
     options = parser.parse_args()
     if options.largest:
-        for kind in approximate_search.LARGEST:
-            approximate_search.LARGEST[kind] = options.largest
-            approximate_search.NEAR_ONES[kind] = max(20, options.largest // 10)
+        approximate_search.LARGEST = options.largest
+        approximate_search.NEAR_ONES = max(20, options.largest // 10)
     name, X, y = load(options)
     rows = read_rows(options.out)
     if options.alone:

@@ -125,8 +125,7 @@ def measure(n: int, k: int, method: str, sizes: list[str], threads: int) -> Iter
         if groups:
             from grande_gnn.graph import approximate_search as search
 
-            for kind in ("cpu", "cuda"):
-                search.LARGEST[kind], search.NEAR_ONES[kind] = map(int, groups.split(":"))
+            search.LARGEST, search.NEAR_ONES = map(int, groups.split(":"))
         cpu, start = time.process_time(), time.perf_counter()
         lists = METHODS[method](X, k, threads)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu

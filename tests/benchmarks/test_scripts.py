@@ -138,6 +138,53 @@ def test_the_pipeline_is_measured_stage_by_stage_and_resumed(tmp_path):
         assert float(row["accuracy"]) > 0.3
 
 
+def test_growth_of_the_pipeline_is_that_of_the_fastest_rows(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import pipeline  # a script of the benchmarks
+
+    same = {"device": "cpu", "classes": "100", "all_members": "0", "seed": "0"}
+    sizes = [("1000", "2"), ("10000", "50"), ("1000", "9"), ("10000", "20")]
+    rows = [same | {"n": n, **dict.fromkeys(_columns(pipeline), seconds)} for n, seconds in sizes]
+    other = [rows[0] | {key: value, "seconds": "0.1"} for key, value in (("device", "cuda"), ("seed", "1"))]
+    slopes = pipeline.exponents([*rows, *other], "cpu")
+    assert slopes == pytest.approx(dict.fromkeys(_columns(pipeline), 1.0))
+    assert pipeline.exponents(rows[:1], "cpu") == {}
+
+
+def _columns(pipeline):
+    return ["seconds", *(f"{stage}_seconds" for stage in pipeline.STAGES)]
+
+
+@pytest.mark.slow
+def test_trainings_that_end_earlier_are_compared_and_resumed(tmp_path):
+    out = tmp_path / "fewer.csv"
+    options = ("--made", "300:3", "--per-class", 5, "--device", "cpu", "--threads", 1, "--out", out)
+    run("fewer_epochs.py", *options, "--draws", 1)
+    first = rows_of(out)
+    assert [int(row["epochs"]) for row in first] == [50, 75, 100, 125, 150, 175, 200]
+    said = run("fewer_epochs.py", *options, "--draws", 2)
+    rows = rows_of(out)
+    assert rows[:7] == first
+    assert {row["draw"] for row in rows} == {"0", "1"}
+    assert "| made 300:3 | 5 | 2 | 0.01 |" in said
+
+
+def test_the_rule_ends_at_the_first_number_of_epochs_with_few_changed_answers(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import fewer_epochs  # a script of the benchmarks
+
+    changes = {"50": "", "75": "0.2", "100": "0.004", "125": "0.02", "150": "0.001"}
+    rows = [
+        {"set": "one", "per_class": "2", "draw": "0", "epochs": epochs, "changed": share, "accuracy": int(epochs) / 200}
+        for epochs, share in changes.items()
+    ]  # fmt: skip
+    assert fewer_epochs.stopped(rows, 0.005)["epochs"] == "100"
+    assert fewer_epochs.stopped(rows, 0.001)["epochs"] == "150"
+    assert fewer_epochs.stopped(rows, 0.0001) is rows[-1]
+    row = next(row for row in fewer_epochs.summary(rows) if row["changed_at_most"] == 0.005)
+    assert (row["draws"], row["epochs"], row["difference"]) == (1, 100, -25)
+
+
 def test_the_parts_of_an_epoch_add_up_and_none_is_far_below_its_limit(tmp_path):
     out = tmp_path / "parts.csv"
     run("epoch_parts.py", "--n", 3000, "--threads", 1, "--epochs", 3, "--out", out)

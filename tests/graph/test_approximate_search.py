@@ -26,8 +26,8 @@ TRUTH = exact_lists(X, 20, CPU)
 @pytest.fixture
 def small_groups(monkeypatch):
     """Groups far smaller than the data, as with a million samples; few leaders, so that there are several levels."""
-    monkeypatch.setitem(module.LARGEST, "cpu", 60)
-    monkeypatch.setitem(module.NEAR_ONES, "cpu", 20)
+    monkeypatch.setattr(module, "LARGEST", 60)
+    monkeypatch.setattr(module, "NEAR_ONES", 20)
     monkeypatch.setattr(module, "BRANCHES", 12)
 
 
@@ -77,6 +77,15 @@ def _partitioned(monkeypatch, name, value):
     monkeypatch.setattr(search.kept, "merge", lambda *a: compared.append(a[2].numel()) or merge(*a))
     search.partition()
     return search.recall().value, sum(compared)
+
+
+def test_lists_longer_than_groups_are_full(small_groups, monkeypatch):
+    """Nobody meets enough others: the rest is searched exactly, also if the recall is already enough."""
+    monkeypatch.setitem(module.AT_A_TIME, "cpu", 100)
+    lists, recall = approximate_lists(X[:900], 400, CPU, enough=0.0)
+    assert all(len(set(row)) == 400 for row in lists.tolist())
+    truth = exact_lists(X[:900], 400, CPU)
+    assert share_found(lists, truth) == pytest.approx(recall.value, abs=1e-9)
 
 
 def test_entries_are_different_and_ordered_as_in_exact_lists(small_groups):

@@ -62,6 +62,15 @@ def test_what_is_not_known_is_the_sample_itself_at_infinite_distance():
     assert {0, 1} < set(kept.found[4].tolist())
 
 
+def test_lists_that_learn_different_numbers_of_entries_name_nobody_else_for_the_rest():
+    kept = KeptLists(6, 5, CPU)
+    values = torch.tensor([[math.inf, 0.0, 1.0], [3.0, 2.0, 0.0]])
+    for _ in range(2):
+        kept.merge(torch.tensor([0, 1]), torch.tensor([3, 0, 1]), values.clone(), torch.zeros(2))
+    assert kept.found[:2].tolist() == [[0, 1, 0, 0, 0], [1, 0, 3, 1, 1]]
+    assert kept.values[:2, 1:4].tolist() == [[1, math.inf, math.inf], [2, 3, math.inf]]
+
+
 def test_a_list_of_one_entry_stays_the_sample_itself():
     kept = KeptLists(50, 1, CPU)
     _offer(kept, _squares(50), torch.arange(50))

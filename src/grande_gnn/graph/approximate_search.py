@@ -66,10 +66,10 @@ separated more often."""
 COMPARED = 2**25
 """Distances to leaders that are computed at a time."""
 
-LARGEST = {"cpu": 4000, "cuda": 4000}
-"""Samples of a group of a partition, at most. Larger products pay on a GPU."""
+LARGEST = 4000
+"""Samples of a group of a partition, at most."""
 
-NEAR_ONES = {"cpu": 400, "cuda": 400}
+NEAR_ONES = 400
 """Samples of a group of a descent, at most."""
 
 AT_A_TIME = {"cpu": 512, "cuda": 2**20}
@@ -111,7 +111,9 @@ def approximate_lists(
         if search.is_rough:
             search.descend_until(ROUGH)
             search.refine()
-        recall = search.descend_until(enough)
+        search.descend_until(enough)
+        search.complete()
+        recall = search.recall()
         if recall.value < enough:
             logger.warning(
                 "approximate neighbors reached a recall of %s instead of %g; search exactly if that matters", recall, enough
@@ -152,13 +154,13 @@ class _Search:
 
     def partition(self) -> None:
         """Compare all pairs inside the groups of a new overlapping partition."""
-        for group in self._groups(LARGEST[self.device.type], OVERLAP):
+        for group in self._groups(LARGEST, OVERLAP):
             self._compare(group, group)
 
     def descend(self) -> None:
         """Compare small groups of near samples with all samples that their lists name."""
         named = max(min(NAMED, self.length), self.length // 3)
-        for group in self._groups(NEAR_ONES[self.device.type], 1):
+        for group in self._groups(NEAR_ONES, 1):
             names = self.kept.found[:, :named].index_select(0, group)
             self._compare(group, names.flatten().unique().long())
 
@@ -180,13 +182,20 @@ class _Search:
     def refine(self) -> None:
         """Measure in all dimensions from here on, beginning with the entries of each rough list."""
         # Near samples name the same ones: one after the other, they find them in the cache.
-        rough, order = self.kept.found, torch.cat(list(self._groups(NEAR_ONES[self.device.type], 1)))
+        rough, order = self.kept.found, torch.cat(list(self._groups(NEAR_ONES, 1)))
         self._measure_in(self.all_rows, self.length)
         for group in order.split(MEASURED):
             entries = rough.index_select(0, group)
             values = _listed_squares(self.rows, self.squares, group, entries.long())
             self.kept.fill(group, entries, values)
             self.advance(len(group))
+
+    def complete(self) -> None:
+        """Search exactly for samples that have met too few others to fill their lists."""
+        short = torch.isposinf(self.kept.values[:, -1]).nonzero().flatten()
+        for group in short.split(AT_A_TIME[self.device.type]) if len(short) else ():
+            for others in torch.arange(len(self.rows), device=self.device).split(2**15):
+                self._compare(group, others)
 
     def _groups(self, largest: int, overlap: int) -> Iterator[torch.Tensor]:
         yield from self._divided(torch.arange(len(self.rows), device=self.device), largest, overlap)

@@ -62,8 +62,10 @@ class KeptLists:
             new, which = values.topk(min(self.length, len(others)), largest=False, sorted=False)
         new += offset[:, None]
         nearest, order = torch.cat([before, new], dim=1).topk(self.length, largest=False)
-        self.values[group] = nearest
-        self.found[group] = torch.cat([known, others.int()[which]], dim=1).gather(1, order)
+        found = torch.cat([known, others.int()[which]], dim=1).gather(1, order)
+        if torch.isposinf(nearest[:, -1]).any():  # what fills up the new ones is nobody's entry
+            found = torch.where(torch.isposinf(nearest), group[:, None].int(), found)
+        self.values[group], self.found[group] = nearest, found
 
 
 def _bounds(values: torch.Tensor, last: torch.Tensor, length: int) -> torch.Tensor:

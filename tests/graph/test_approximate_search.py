@@ -81,7 +81,7 @@ def _partitioned(monkeypatch, name, value):
 
 def test_lists_longer_than_groups_are_full(small_groups, monkeypatch):
     """Nobody meets enough others: the rest is searched exactly, also if the recall is already enough."""
-    monkeypatch.setitem(module.AT_A_TIME, "cpu", 100)
+    monkeypatch.setattr(module, "COMPARED", 10_000)
     lists, recall = approximate_lists(X[:900], 400, CPU, enough=0.0)
     assert all(len(set(row)) == 400 for row in lists.tolist())
     truth = exact_lists(X[:900], 400, CPU)

@@ -64,7 +64,7 @@ PER_LEADER, STEPS = 64, 5
 separated more often."""
 
 COMPARED = 2**25
-"""Distances to leaders that are computed at a time."""
+"""Distances to leaders that are computed at a time, and distances by which short lists are completed."""
 
 LARGEST = 4000
 """Samples of a group of a partition, at most."""
@@ -193,8 +193,9 @@ class _Search:
     def complete(self) -> None:
         """Search exactly for samples that have met too few others to fill their lists."""
         short = torch.isposinf(self.kept.values[:, -1]).nonzero().flatten()
-        for group in short.split(AT_A_TIME[self.device.type]) if len(short) else ():
-            for others in torch.arange(len(self.rows), device=self.device).split(2**15):
+        side = math.isqrt(COMPARED)
+        for group in short.split(side) if len(short) else ():
+            for others in torch.arange(len(self.rows), device=self.device).split(side):
                 self._compare(group, others)
 
     def _groups(self, largest: int, overlap: int) -> Iterator[torch.Tensor]:

@@ -57,6 +57,7 @@ from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.soft_head import fit_head
 from grande_gnn.images.squares import square
 from grande_gnn.images.view_source import CachedViews, LiveViews, TrunkViews
+from grande_gnn.labelling.adapting import chosen_features, held_out_hits
 from grande_gnn.labelling.assess import assess
 
 BASE = replace(Recipe(), align="predicted")
@@ -134,9 +135,6 @@ NEW_VIEWS = "new-views-"
 
 KEY = ("photos", "labels", "blocks", "recipe", "split", "extractor")
 """What makes a row another one."""
-
-CANDIDATES = ("both", "adapted", "frozen")
-"""What a judged row chooses from; the first one wins a tie."""
 
 AUTO = dict.fromkeys(("graph", "n_neighbors", "normalize", "sigma"), "auto")
 
@@ -320,10 +318,6 @@ def both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.concatenate([unit_rows(one), unit_rows(other)], axis=1)
 
 
-def hits(clf: GrandeClassifier) -> int:
-    return int(clf.halves_.held_out().hits[clf.halves_.answerable()].sum())
-
-
 def half_recipe(recipe: Recipe, options: argparse.Namespace) -> Recipe:
     """How the networks are adapted with half of the labels: as the one with all, unless another recipe is named."""
     return find_recipe(options.half_recipe)[1] if options.half_recipe else recipe
@@ -419,9 +413,9 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
         )
     if is_judged:
         fitted["frozen"] = teacher
-        right = {used: hits(clf) for used, clf in fitted.items()}
-        used = max(CANDIDATES, key=lambda key: right[key])
-        row |= {f"held_out_{key}": value for key, value in right.items()}
+        right = {used: held_out_hits(clf.halves_) for used, clf in fitted.items()}
+        used = chosen_features(right)
+        row |= {f"held_out_{key}": int(each.sum()) for key, each in right.items()}
         for key, clf in fitted.items():
             expected = assess(clf, names, [str(i) for i in range(len(names))]).accuracy
             row |= {

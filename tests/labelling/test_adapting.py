@@ -177,6 +177,28 @@ def test_where_it_hurts_the_network_is_used_as_it_comes(photos, frozen, tmp_path
         pytest.fail(f"a network that was ruined is not worse: {held_out}")
 
 
+@pytest.mark.parametrize(
+    ("frozen", "adapted", "both", "used"),
+    [
+        (range(6), range(8), range(8), "both"),  # of equals, both
+        (range(6), range(7), range(7), "both"),
+        (range(8), range(8), range(8), "both"),
+        (range(6), range(9), range(8), "both"),  # one label more is noise
+        (range(5), range(1, 10), [0, 1, 2, 3, 4, 5], "both"),  # four more and one fewer
+        (range(5), range(12), range(6), "adapted"),
+        (range(9), range(8), range(8), "frozen"),
+        (range(8), range(9), range(7), "adapted"),  # both are worse than the original network
+        (range(8), range(8), range(7), "adapted"),
+    ],
+)
+def test_the_adapted_network_alone_is_used_only_if_it_is_clearly_better(frozen, adapted, both, used):
+    right = {
+        name: np.isin(np.arange(20), rows).astype(float)
+        for name, rows in {"frozen": frozen, "adapted": adapted, "both": both}.items()
+    }
+    assert adapting.chosen_features(right) == used
+
+
 def test_one_label_per_class_is_not_enough_to_judge(photos, tmp_path):
     rows = ["file,label", "across/01.png,across", "down/00.png,down"]
     (tmp_path / "few.csv").write_text("\n".join(rows))

@@ -6,13 +6,14 @@ seen the labels of the other half, so its predictions for them show whether adap
 expected accuracy and the calibration follow from these predictions, as they do without adapting.
 
 Three labellings are compared on these held-out labels: with the features of the original network, of the adapted one, and of
-both side by side. The one with the most right predictions is used.
+both side by side. The one with the most right predictions is used, except that the adapted network alone must be better than
+both by more than noise: few labels cannot tell these two apart, and both together are the safer choice.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grande_gnn.classifier.estimator import GrandeClassifier
+from grande_gnn.classifier.graph_free import is_clearly_better
 from grande_gnn.classifier.halves import HalfFeatures, Halves
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import (
@@ -47,7 +49,7 @@ from grande_gnn.labelling.assess import assess
 from grande_gnn.labelling.label_options import LabelOptions
 from grande_gnn.labelling.result import Labelling
 
-__all__ = ["Adapted", "adapt_labelling", "memory_sentence"]
+__all__ = ["Adapted", "adapt_labelling", "chosen_features", "held_out_hits", "memory_sentence"]
 
 FROZEN, ADAPTED, BOTH = "frozen", "adapted", "both"
 """The features that give the labels: those of the original network, of the adapted one, or of both side by side."""
@@ -214,7 +216,7 @@ class _Work:
 
 
 def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) -> Adapted:
-    """The labelling that predicts most held-out labels correctly; ties go to both networks, then to the adapted one."""
+    """The labelling that :func:`chosen_features` names."""
     options, images = work.options, work.extraction.images
     adapted = extract_features(
         images, load_extractor(work.name, weights[0]), store=options.store, device=options.device,
@@ -223,16 +225,17 @@ def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) ->
     sources = {ADAPTED: adapted, BOTH: join_extractions([work.extraction, adapted])}
     judges = [work.features(path) for path in weights[1:]]
     fitted = {used: work.fit(used, source, judges) for used, source in sources.items()}
-    hits = {FROZEN: _hits(work.halves)}
+    right = {FROZEN: held_out_hits(work.halves)}
     for used, clf in fitted.items():
         halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(work.codes)
         assert halves is not None  # as for the frozen network
-        hits[used] = _hits(halves)
-    best = max((BOTH, ADAPTED, FROZEN), key=lambda used: hits[used])
+        right[used] = held_out_hits(halves)
+    best = chosen_features(right)
+    hits = {used: int(each.sum()) for used, each in right.items()}
     notes: dict[str, object] = {
         "form": work.how.form, "used": best, "steps": work.how.chosen.steps, "held_out": hits,
     }  # fmt: skip
-    n = int(work.halves.answerable().sum())
+    n = len(right[FROZEN])
     if best == FROZEN:
         work.tell(0, 0, f"Adapting did not help: {hits[FROZEN]} of {n} held-out labels are right without it, "
                   f"{max(hits[ADAPTED], hits[BOTH])} with it. The original network is used.")  # fmt: skip
@@ -248,6 +251,17 @@ def _error(frozen: Labelling) -> float | None:
     return None if frozen.accuracy is None else 1 - frozen.accuracy.value
 
 
-def _hits(halves: Halves) -> int:
-    """How many held-out labels are predicted correctly, among those whose class the predicting half knows."""
-    return int(halves.held_out().hits[halves.answerable()].sum())
+def chosen_features(right: Mapping[str, NDArray[np.float64]]) -> str:
+    """Which features give the labels: ``"frozen"``, ``"adapted"`` or ``"both"``.
+
+    ``right`` has for each of them which held-out labels are predicted correctly, as :func:`held_out_hits` returns it.
+    """
+    best = max((BOTH, ADAPTED, FROZEN), key=lambda used: right[used].sum())  # of equals, the first
+    if best != ADAPTED or right[BOTH].sum() < right[FROZEN].sum():
+        return best
+    return ADAPTED if is_clearly_better(right[ADAPTED], right[BOTH]) else BOTH
+
+
+def held_out_hits(halves: Halves) -> NDArray[np.float64]:
+    """1 for each held-out label that is predicted correctly, else 0, if the half that predicts knows the label's class."""
+    return halves.held_out().hits[halves.answerable()]

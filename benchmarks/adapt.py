@@ -49,6 +49,7 @@ from grande_gnn import GrandeClassifier
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
 from grande_gnn.classifier.halves import HalfFeatures
 from grande_gnn.experiments.folds import fold_labels, paper_folds
+from grande_gnn.experiments.statistics import interval_over_folds
 from grande_gnn.images.adapt import DEFAULTS, kept_views, teach_again, with_labels
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.class_shares import class_shares
@@ -126,6 +127,25 @@ RECIPES: dict[str, tuple[str, Recipe]] = {
 }
 """Form and recipe by name. ``live``: the last blocks on new views at every step, instead of views computed once.
 ``full192``: the whole network on views of 192 pixels."""
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "no-teacher": {"from_teacher": False, "lessons": 0},
+    "no-alignment": {"align": "none"},
+    "threshold": {"soft_weights": False},
+    "no-bank": {"smoothing": 0.0},
+    "no-contrast": {"contrast": 0.0},
+    "no-mean-teacher": {"mean_teacher": False},
+    "no-average": {"ema": 0.0},
+    "no-clip": {"clip": 0.0},
+    "batch-norms": {"frozen_norms": False},
+    "rate0.1": {"backbone_rate": 0.1},
+    "rate1": {"backbone_rate": 1.0},
+}
+"""One piece of a default that is left out or changed: the recipes ``default-NAME`` and ``default-cpu-NAME``."""
+
+for default in ("default", "default-cpu"):
+    form, recipe = RECIPES[default]
+    RECIPES |= {f"{default}-{name}": (form, replace(recipe, **change)) for name, change in CHANGES.items()}
 
 JUDGED, ROUNDS = "judged-", "rounds-"
 """Before the name of a recipe: networks adapted with halves of the labels judge the result; and they also teach."""
@@ -508,11 +528,11 @@ def summary(path: Path, against: str) -> None:
             means = [np.mean([float(r[c]) for r in mine if r[c]] or [np.nan]) for c in columns]
             pairs = [(r, base[r["split"]]) for r in mine if r["split"] in base]
             d = [float(a["both"]) - float(b["both"]) for a, b in pairs]
-            half = 1.96 * np.std(d, ddof=1) / np.sqrt(len(d)) if len(d) > 1 else float("nan")
+            gap = interval_over_folds(d) if d else None
             seconds = np.mean([float(r["train_seconds"]) for r in mine])
             text = " | ".join(f"{m:.2f}" for m in means)
-            gap = f"{np.mean(d):+.2f} ± {half:.2f}" if d else ""
-            print(f"| {name} | {len(mine)} | {text} | {gap} | {seconds:.1f} |")
+            paired = f"{gap.mean:+.2f} ± {gap.high - gap.mean:.2f}" if gap else ""
+            print(f"| {name} | {len(mine)} | {text} | {paired} | {seconds:.1f} |")
 
 
 def main() -> None:

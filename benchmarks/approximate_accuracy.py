@@ -26,11 +26,14 @@ from grande_gnn.classifier.preparation import Preparation
 from grande_gnn.classifier.problem import LabelSet
 from grande_gnn.classifier.tuning import FAVORITE
 from grande_gnn.engine import Settings
+from grande_gnn.experiments.statistics import interval_over_folds
 from grande_gnn.graph import approximate_search
 from made_features import few_labels, made_features
 
 AUTO = {"graph": "auto", "n_neighbors": "auto", "normalize": "auto", "sigma": "auto"}
 SEARCHES = ("exact", "approximate")
+KEY = ("features", "model", "per_class", "device")
+"""What the draws of one line of the summary have in common; the search of a CPU is another one than that of a GPU."""
 
 
 def fitted(
@@ -88,14 +91,15 @@ def main() -> None:
         approximate_search.NEAR_ONES = max(20, options.largest // 10)
     name, X, y = load(options)
     rows = read_rows(options.out)
+    done = {tuple(row[column] for column in (*KEY, "draw")) for row in rows}
     if options.alone:
-        rows += alone(name, X, y, options)
-        write_rows(rows, options.out)
+        if (name, f"{options.model} alone", str(options.per_class), options.device, "0") not in done:
+            rows += alone(name, X, y, options)
+            write_rows(rows, options.out)
         options.draws = 0
-    done = {(row["features"], row["model"], row["per_class"], row["draw"]) for row in rows}
     models: dict[str, GrandeClassifier] = {}
     for draw in range(options.draws):
-        if (name, options.model, str(options.per_class), str(draw)) in done:
+        if (name, options.model, str(options.per_class), options.device, str(draw)) in done:
             continue
         codes = few_labels(y, options.per_class, draw)
         row: dict[str, Any] = {
@@ -118,7 +122,7 @@ def main() -> None:
         print(rows[-1], flush=True)
     print_table(
         summary(read_rows(options.out)),
-        ["features", "model", "per_class", "draws", "exact", "difference", "half_width"],
+        [*KEY, "draws", "exact", "recall", "difference", "half_width"],
     )
 
 
@@ -138,14 +142,15 @@ def load(options: argparse.Namespace) -> tuple[str, np.ndarray, np.ndarray]:
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The mean paired difference in points, with half the width of its 95 % interval."""
     table = []
-    for key in dict.fromkeys((row["features"], row["model"], row["per_class"]) for row in rows):
-        mine = [row for row in rows if (row["features"], row["model"], row["per_class"]) == key]
+    for key in dict.fromkeys(tuple(row[name] for name in KEY) for row in rows):
+        mine = [row for row in rows if tuple(row[name] for name in KEY) == key]
         gaps = [100 * float(row["difference"]) for row in mine]
-        spread = statistics.stdev(gaps) if len(gaps) > 1 else float("nan")
+        interval = interval_over_folds(gaps)
         table.append({
-            "features": key[0], "model": key[1], "per_class": key[2], "draws": len(gaps),
+            **dict(zip(KEY, key, strict=True)), "draws": len(gaps),
             "exact": 100 * statistics.mean(float(row["exact"]) for row in mine),
-            "difference": statistics.mean(gaps), "half_width": 2.26 * spread / len(gaps) ** 0.5,
+            "recall": statistics.mean(float(row["recall"]) for row in mine),
+            "difference": interval.mean, "half_width": interval.high - interval.mean,
         })  # fmt: skip
     return table
 

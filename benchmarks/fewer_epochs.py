@@ -28,6 +28,7 @@ from grande_gnn.classifier.preparation import Preparation
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
 from grande_gnn.classifier.tuning import FAVORITE
 from grande_gnn.engine import Settings
+from grande_gnn.experiments.statistics import interval_over_folds
 from labelled_sets import labelled_set, random_labels
 from made_features import made_features
 
@@ -81,12 +82,11 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 100 * (float(end["accuracy"]) - float(draw[-1]["accuracy"]))
                 for end, draw in zip(ends, draws, strict=True)
             ]
-            spread = np.std(gaps, ddof=1) if len(gaps) > 1 else np.nan
+            interval = interval_over_folds(gaps)
             table.append({
                 "set": name, "per_class": per_class, "draws": len(draws), "changed_at_most": share,
                 "epochs": float(np.mean([float(end["epochs"]) for end in ends])),
-                "difference": float(np.mean(gaps)), "half_width": float(2.26 * spread / len(gaps) ** 0.5),
-                "worst": min(gaps),
+                "difference": interval.mean, "half_width": interval.high - interval.mean, "worst": min(gaps),
             })  # fmt: skip
     return table
 

@@ -161,9 +161,9 @@ def product_rate(device: str) -> float:
     return 2 * 4096**2 * D / best / 1e12
 
 
-def exponents(rows: list[dict[str, Any]], device: str) -> dict[str, float]:
+def exponents(rows: list[dict[str, Any]], device: str, backend: str = "") -> dict[str, float]:
     """The slope of log(seconds) over log(n) from the second largest to the largest size, with 100 classes."""
-    mine = sorted(_plain(rows, device), key=lambda row: int(row["n"]))[-2:]
+    mine = _plain(rows, device, backend)[-2:]
     if len(mine) < 2:
         return {}
     names = ["seconds", *(f"{name}_seconds" for name in STAGES)]
@@ -175,17 +175,12 @@ def exponents(rows: list[dict[str, Any]], device: str) -> dict[str, float]:
     }
 
 
-def _plain(rows: list[dict[str, Any]], device: str) -> list[dict[str, Any]]:
-    """The fastest row of each size, because compiling kernels and other work on the machine only add seconds."""
-    mine = [
-        row for row in rows
-        if row["device"] == device and str(row["classes"]) == "100" and str(row["all_members"]) == "0"
-        and str(row["seed"]) == "0"
-    ]  # fmt: skip
-    fastest: dict[int, dict[str, Any]] = {}
-    for row in sorted(mine, key=lambda row: float(row["seconds"])):
-        fastest.setdefault(int(row["n"]), row)
-    return list(fastest.values())
+def _plain(rows: list[dict[str, Any]], device: str, backend: str) -> list[dict[str, Any]]:
+    """The last row of each size with 100 classes and this search, the smallest size first."""
+    kind = {"device": device, "backend": backend, "classes": "100", "all_members": "0", "seed": "0"}
+    mine = [row for row in rows if {name: str(row[name]) for name in kind} == kind]
+    last = {int(row["n"]): row for row in mine}
+    return [last[n] for n in sorted(last)]
 
 
 def table(rows: list[dict[str, Any]], cases: Sequence[str], device: str, backend: str) -> str:
@@ -212,15 +207,14 @@ def table(rows: list[dict[str, Any]], cases: Sequence[str], device: str, backend
     return "\n".join(lines)
 
 
-def draw(rows: list[dict[str, Any]], path: Path) -> None:
+def draw(rows: list[dict[str, Any]], path: Path, backend: str = "") -> None:
     """Seconds of each stage against n, both axes logarithmic."""
     from matplotlib.figure import Figure
 
-    devices = [device for device in ("cuda", "cpu") if _plain(rows, device)]
+    devices = [device for device in ("cuda", "cpu") if _plain(rows, device, backend)]
     figure = Figure(figsize=(4.5 * len(devices), 3.6), layout="constrained")
     for axes, device in zip(figure.subplots(1, len(devices), squeeze=False)[0], devices, strict=True):
-        mine = sorted(_plain(rows, device), key=lambda row: int(row["n"]))
-        slopes = exponents(rows, device)
+        mine, slopes = _plain(rows, device, backend), exponents(rows, device, backend)
         for name in ("seconds", *(f"{stage}_seconds" for stage in STAGES)):
             slope = f": n^{slopes[name]:.2f}" if name in slopes else ""
             axes.plot(
@@ -298,9 +292,12 @@ def main() -> None:
         ["n", "classes", "device", "all_members", "backend", "seconds", "accuracy", "recall", "host_gib"],
     )
     for device in ("cuda", "cpu"):
-        print(device, {name: round(value, 2) for name, value in exponents(rows, device).items()})
+        print(
+            device,
+            {name: round(value, 2) for name, value in exponents(rows, device, options.backend).items()},
+        )
     if rows and options.draw:
-        draw(rows, options.out.with_suffix(".png"))
+        draw(rows, options.out.with_suffix(".png"), options.backend)
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -138,16 +138,19 @@ def test_the_pipeline_is_measured_stage_by_stage_and_resumed(tmp_path):
         assert float(row["accuracy"]) > 0.3
 
 
-def test_growth_of_the_pipeline_is_that_of_the_fastest_rows(monkeypatch):
+def test_growth_of_the_pipeline_is_that_of_the_last_rows_with_the_same_search(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     import pipeline  # a script of the benchmarks
 
-    same = {"device": "cpu", "classes": "100", "all_members": "0", "seed": "0"}
-    sizes = [("1000", "2"), ("10000", "50"), ("1000", "9"), ("10000", "20")]
+    same = {"device": "cpu", "backend": "", "classes": "100", "all_members": "0", "seed": "0"}
+    sizes = [("1000", "1"), ("10000", "5"), ("1000", "2"), ("10000", "20")]
     rows = [same | {"n": n, **dict.fromkeys(_columns(pipeline), seconds)} for n, seconds in sizes]
-    other = [rows[0] | {key: value, "seconds": "0.1"} for key, value in (("device", "cuda"), ("seed", "1"))]
+    changes = {"device": "cuda", "seed": "1", "classes": "10", "all_members": "1", "backend": "approximate"}
+    other = [rows[0] | {key: value, "seconds": "0.1"} for key, value in changes.items()]
     slopes = pipeline.exponents([*rows, *other], "cpu")
     assert slopes == pytest.approx(dict.fromkeys(_columns(pipeline), 1.0))
+    rough = [row | {"backend": "approximate", "seconds": "7"} for row in rows]
+    assert pipeline.exponents([*rows, *rough], "cpu", "approximate")["seconds"] == 0
     assert pipeline.exponents(rows[:1], "cpu") == {}
 
 

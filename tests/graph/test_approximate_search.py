@@ -82,7 +82,20 @@ def _partitioned(monkeypatch, name, value):
 def test_lists_longer_than_groups_are_full(small_groups, monkeypatch):
     """Nobody meets enough others: the rest is searched exactly, also if the recall is already enough."""
     monkeypatch.setattr(module, "COMPARED", 10_000)
+    sizes = []
+    complete, compare = module._Search.complete, module._Search._compare
+
+    def watched(self):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                module._Search, "_compare",
+                lambda self, group, others: sizes.append(len(group) * len(others)) or compare(self, group, others),
+            )  # fmt: skip
+            complete(self)
+
+    monkeypatch.setattr(module._Search, "complete", watched)
     lists, recall = approximate_lists(X[:900], 400, CPU, enough=0.0)
+    assert 0 < max(sizes) <= module.COMPARED
     assert all(len(set(row)) == 400 for row in lists.tolist())
     truth = exact_lists(X[:900], 400, CPU)
     assert share_found(lists, truth) == pytest.approx(recall.value, abs=1e-9)

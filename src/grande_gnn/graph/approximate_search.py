@@ -183,6 +183,7 @@ class _Search:
         """Measure in all dimensions from here on, beginning with the entries of each rough list."""
         # Near samples name the same ones: one after the other, they find them in the cache.
         rough, order = self.kept.found, torch.cat(list(self._groups(NEAR_ONES, 1)))
+        del self.kept  # its distances are not needed beside the new lists
         self._measure_in(self.all_rows, self.length)
         for group in order.split(MEASURED):
             entries = rough.index_select(0, group)

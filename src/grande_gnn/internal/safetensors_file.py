@@ -82,10 +82,13 @@ def read_safetensors(data: bytes | memoryview) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def write_safetensors(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Write these arrays into a file, one at a time; returns the :class:`BlockSums` of what was written, in hexadecimal."""
+def write_safetensors(
+    file: IO[bytes], arrays: Mapping[str, NDArray[Any]], notes: Mapping[str, str] | None = None
+) -> str:
+    """Write these arrays and notes into a file, one at a time; returns the :class:`BlockSums` of what was written, in
+    hexadecimal. The same arrays and notes give the same bytes."""
     names = {dtype: name for name, dtype in _DTYPES.items()}
-    header: dict[str, Any] = {}
+    header: dict[str, Any] = {"__metadata__": dict(sorted(notes.items()))} if notes else {}
     end = 0
     ordered = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))  # so that all are aligned
     for name in ordered:

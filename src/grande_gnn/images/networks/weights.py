@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from grande_gnn.errors import FileFormatError
+from grande_gnn.internal.tensor_file import read_tensors
 from grande_gnn.internal.torch_file import read_torch
 
 __all__ = ["load_weights"]
@@ -53,9 +54,7 @@ def _read_state(path: Path) -> dict[str, torch.Tensor]:
         raise FileFormatError(f"the weights file must be an existing file; got {path}")
     try:
         if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            return load_file(path)
+            return read_tensors(path)
         state = read_torch(path, _WHAT)
     except FileFormatError:
         raise

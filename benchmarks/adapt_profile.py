@@ -24,7 +24,8 @@ import torch
 from adapt import given_labels, unpack
 from common import hardware, read_rows, write_rows
 from grande_gnn.baselines.comatch import CoMatch, CoMatchTraining
-from grande_gnn.images.adapt import DEFAULTS, predicted_gib
+from grande_gnn.images.adapt import DEFAULTS
+from grande_gnn.images.adapt_memory import predicted_gib
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.networks import load_extractor, load_trainable
 from grande_gnn.images.pseudo_targets import WINDOW

@@ -13,6 +13,7 @@ __all__ = [
     "MissingDependencyError",
     "NotEnoughMemoryError",
     "OutputExistsError",
+    "TrainingDivergedError",
 ]
 
 
@@ -42,3 +43,7 @@ class MissingDependencyError(GrandeError, ImportError):
 
 class NotEnoughMemoryError(GrandeError, MemoryError):
     """A problem of which not even the smallest part fits the memory limit."""
+
+
+class TrainingDivergedError(GrandeError, ArithmeticError):
+    """A training whose weights became infinite or NaN."""

@@ -468,7 +468,7 @@ def test_a_template_for_a_features_file(grande, samples, tmp_path):
     assert lines[-1] == "text 5,yes"
 
 
-@pytest.mark.parametrize("option", [["--dry-run"], ["--reuse", "old"]])
+@pytest.mark.parametrize("option", [["--dry-run"], ["--reuse", "old"], ["--adapt"]])
 def test_options_about_images_are_refused_for_a_features_file(refused, samples, option):
     assert "need a folder of images" in refused("label", samples, *option)
 
@@ -505,7 +505,12 @@ def test_adapting_is_off_unless_asked_for_and_needs_weights(photos, run, tmp_pat
     assert "the extractor pixels has no weights, so there is nothing to adapt" in said
     said = run(photos, "-o", tmp_path / "out", *FAST, "--adapt", "off")
     assert "adapt" not in json.loads((tmp_path / "out" / "settings.json").read_text())
-    assert "is not one of 'off', 'auto', 'full', 'last'" in run(photos, "--adapt", "much", code=2)
+    said = run("--adapt", photos, "-o", tmp_path / "other", code=2)
+    assert "is not one of 'off', 'auto', 'full', 'last'" in said
+    assert "write --adapt at the end" in said
+    said = run(photos, "-o", tmp_path / "other", "--reuse", tmp_path / "out", "--adapt", code=1)
+    assert "the network of an earlier run is used as it is, adapted or not: leave out --adapt" in said
+    assert not (tmp_path / "other").exists()
 
 
 def test_an_adapted_network_labels_and_is_found_by_reuse(photos, run, tmp_path, tiny_network, monkeypatch):

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from grande_gnn import Labelling
+from grande_gnn.images.adapt import DEFAULTS
+from grande_gnn.images.adapt_training import Recipe
+from grande_gnn.images.training_state import TrainingState
 from grande_gnn.internal.swap import recover
 
 KILL = "KILL"
@@ -24,6 +27,8 @@ class Label:
     """The command has at least this many moments."""
     n_last = 0
     """Only so many of the last moments are tried; 0 for all."""
+    every = 1
+    """Of these, one of so many is tried."""
 
     def __init__(self, photos: Path, *more: str) -> None:
         self.out = photos.parent / "out"
@@ -93,6 +98,23 @@ class Copies(Label):
         return self.out.exists() and any(self.out.iterdir())
 
 
+class Adapt(Label):
+    """``grande label --adapt``, with a checkpoint after every step; earlier weights are removed first."""
+
+    n_least = 60
+    every = 3
+
+    def __init__(self, photos: Path) -> None:
+        super().__init__(photos)
+        self.cache = photos.parent / "cache"
+        self.arguments = (*self.arguments, "--extractor", "tiny", "--adapt", "full")
+
+    def clear(self) -> None:
+        super().clear()
+        for made in self.cache.glob("adapted-*"):
+            made.unlink()
+
+
 def start(kind: type[Label], photos: Path, run: Callable, content: Callable) -> tuple[Label, dict, int]:
     """The case, what it writes without a fault, and the number of moments that it has."""
     case = kind(photos)
@@ -138,10 +160,18 @@ def check(case: Label, expected: dict, at: int, fault: int | str, run: Callable,
     assert len(found) == len(expected) or "they are kept in" in ended.said
 
 
-KINDS = [Label, Overwrite, Extract, Copies]
+KINDS = [Label, Overwrite, Extract, Copies, Adapt]
 
 
-@pytest.mark.parametrize("kind", [Overwrite, Extract])
+@pytest.fixture(autouse=True)
+def quick_network(tiny_network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network that is adapted in a moment."""
+    recipe = Recipe(steps=1, batch=2, lr=0.01, contrast_with="weak", lessons=0)
+    monkeypatch.setitem(DEFAULTS["cpu"], "recipe", recipe)
+    monkeypatch.setattr(TrainingState, "EVERY_S", 0.0)
+
+
+@pytest.mark.parametrize("kind", [Overwrite, Extract, Adapt])
 def test_some_moments(kind: type[Label], photos: Path, run: Callable, content: Callable) -> None:
     case, expected, moments = start(kind, photos, run, content)
     for number, at in enumerate((moments // 2, moments - 4)):
@@ -157,5 +187,5 @@ def test_every_moment(
 ) -> None:
     case, expected, moments = start(kind, photos, run, content)
     first = moments - case.n_last if case.n_last else 0
-    for at in range(first + 1 + part, moments + 1, 8):
+    for at in range(first + 1 + part * case.every, moments + 1, 8 * case.every):
         check(case, expected, at, KILL if fault == KILL else FAULTS[at % 3], run, content)

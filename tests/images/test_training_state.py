@@ -37,7 +37,24 @@ def test_without_a_path_nothing_is_kept(tmp_path):
     state.remove()
 
 
-def test_a_finished_training_removes_it(tmp_path):
+def test_where_nothing_can_be_written_the_training_goes_on_without_it(tmp_path, caplog):
+    (tmp_path / "file").write_bytes(b"")
+    state = TrainingState(tmp_path / "file" / "state", "a", LABELS)
+    for number in range(3):
+        state.save({"number": number})
+    assert caplog.text.count("begins anew") == 1
+
+
+def test_a_full_disk_is_no_error_of_torch(tmp_path, monkeypatch, caplog):
+    def full(path, write):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("grande_gnn.images.training_state.write_atomically", full)
+    TrainingState(tmp_path / "state", "a", LABELS).save({"w": torch.ones(10_000)})
+    assert "No space left on device" in caplog.text
+
+
+def test_it_can_be_removed(tmp_path):
     state = TrainingState(tmp_path / "state", "a", LABELS)
     state.save({"number": 1})
     state.remove()

@@ -11,8 +11,10 @@ from PIL import Image
 
 from grande_gnn import Labelling, LabelOptions, label_images
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.images.adapt import AdaptOptions, predicted_gib
+from grande_gnn.images.adapt import AdaptOptions
+from grande_gnn.images.adapt_memory import predicted_gib
 from grande_gnn.images.adapt_training import Recipe
+from grande_gnn.images.networks import load_trainable
 from grande_gnn.labelling import adapting, reuse
 from grande_gnn.labelling.earlier_network import SEEN
 
@@ -108,6 +110,88 @@ def test_a_second_run_finds_the_weights(run, photos, monkeypatch):
     monkeypatch.setattr(adapting, "adapt_network", None)
     again = label_images(photos, options=ON)
     np.testing.assert_array_equal(run.result.confidence, again.confidence)
+
+
+SHORT = replace(ON, adapt=AdaptOptions("full", replace(RECIPE, steps=2)))
+
+
+def adaptations(photos, options, monkeypatch):
+    """How many networks a run adapts."""
+    calls, original = [], adapting.adapt_network
+    with monkeypatch.context() as patch:
+        patch.setattr(adapting, "adapt_network", lambda *a, **k: calls.append(1) or original(*a, **k))
+        result = label_images(photos, options=options)
+    return len(calls), result
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"model": "appnp"}, {"degree": "centrality"}, {"sigma": 0.5}, {"graph": "reciprocal"}, {"n_neighbors": 5},
+     {"normalize": "none"}, {"seed": 7}],
+)  # fmt: skip
+def test_weights_that_another_teacher_taught_are_not_reused(change, photos, tmp_path, monkeypatch):
+    first = replace(SHORT, store=tmp_path)
+    assert adaptations(photos, first, monkeypatch)[0] == 3
+    assert adaptations(photos, replace(first, overwrite=True, coverage=0.9), monkeypatch)[0] == 0
+    assert adaptations(photos, replace(first, **change), monkeypatch)[0] == 3
+
+
+def test_weights_of_another_version_are_not_reused(photos, tmp_path, monkeypatch):
+    options = replace(SHORT, store=tmp_path)
+    assert adaptations(photos, options, monkeypatch)[0] == 3
+    monkeypatch.setattr(adapting, "VERSION", adapting.VERSION + 1)
+    assert adaptations(photos, options, monkeypatch)[0] == 3
+
+
+@pytest.mark.parametrize("damage", ["bit", "empty"])
+def test_damaged_weights_are_adapted_again(damage, photos, tmp_path, monkeypatch, caplog):
+    options = replace(SHORT, store=tmp_path)
+    before = label_images(photos, options=options)
+    kept = sorted(tmp_path.glob("adapted-*.safetensors"))
+    assert len(kept) == 3
+    data = bytearray(kept[1].read_bytes())
+    data[-5] ^= 64
+    kept[1].write_bytes(data if damage == "bit" else b"")
+    n, after = adaptations(photos, options, monkeypatch)
+    assert n == 1
+    assert "are adapted again" in caplog.text
+    np.testing.assert_array_equal(before.confidence, after.confidence)
+
+
+def test_a_training_that_diverges_leaves_the_original_network(photos, frozen, tmp_path):
+    wild = replace(ON, store=tmp_path / "store", adapt=AdaptOptions("full", replace(RECIPE, lr=1e30)))
+    steps = []
+    for _ in range(2):
+        result = label_images(photos, tmp_path / "out", replace(wild, overwrite=True), steps.append)
+        assert result.settings["adapt"] == {"form": "full", "used": "frozen", "held_out": {}}
+        np.testing.assert_array_equal(result.confidence, frozen.confidence)
+    assert not list((tmp_path / "store").glob("adapted-*"))
+    told = [step.message for step in steps if "The original network is used" in step.message]
+    assert len(told) == 2
+    assert "infinite or NaN" in told[0]
+
+
+def test_the_network_that_labels_is_the_one_that_is_adapted(photos, tmp_path, monkeypatch):
+    other = {name: value * 2 for name, value in load_trainable("tiny").network.state_dict().items()}
+    torch.save(other, tmp_path / "other.pt")
+    began = []
+    original = adapting.adapt_network
+    monkeypatch.setattr(adapting, "adapt_network", lambda *a, **k: began.append(a[4]) or original(*a, **k))
+    options = replace(SHORT, weights=tmp_path / "other.pt", store=tmp_path / "store")
+    label_images(photos, options=options)
+    assert [how.weights for how in began] == [tmp_path / "other.pt"] * 3
+    with pytest.raises(
+        InvalidInputError, match=r"give its weights to LabelOptions; got .*other.pt to adapt and none"
+    ):
+        LabelOptions(adapt=AdaptOptions(weights=tmp_path / "other.pt"))
+
+
+def test_labels_whose_class_the_judging_half_does_not_know_are_not_counted():
+    predictions = SimpleNamespace(hits=np.array([1.0, 0.0, 1.0, 0.0]))
+    halves = SimpleNamespace(
+        held_out=lambda: predictions, answerable=lambda: np.array([True, True, False, False])
+    )
+    assert adapting.held_out_hits(halves).tolist() == [1, 0]
 
 
 def test_a_second_run_of_the_last_blocks_judges_as_the_first(photos, monkeypatch):

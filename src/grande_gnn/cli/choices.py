@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["AutoOr", "ChoiceOf", "Place"]
+__all__ = ["AutoOr", "ChoiceOf", "FormOfAdapting", "Place"]
 
 
 class ChoiceOf(click.Choice):
@@ -32,6 +32,15 @@ class ChoiceOf(click.Choice):
     @choices.setter
     def choices(self, value: object) -> None:
         """click stores the names it was given, which are none."""
+
+
+class FormOfAdapting(click.Choice):
+    """What may follow ``--adapt``. The option takes the next word, which may be the folder of images."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """The message for a word that is no form."""
+        wrong = super().get_invalid_choice_message(value, ctx)
+        return f"{wrong} To let it choose the form, write --adapt at the end, or --adapt=auto."
 
 
 class AutoOr(click.ParamType):

@@ -12,7 +12,7 @@ import click
 
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.cli.bars import StageBars
-from grande_gnn.cli.choices import AutoOr, ChoiceOf, Place
+from grande_gnn.cli.choices import AutoOr, ChoiceOf, FormOfAdapting, Place
 from grande_gnn.cli.options import device_option, ignore_weights_option, is_quiet, seed_option
 from grande_gnn.engine.degrees import DEGREES
 from grande_gnn.engine.models import MODELS
@@ -47,7 +47,7 @@ TEMPLATE_WRITTEN = (
 @click.option("--weights", type=PATH, help="File with the extractor's weights.")
 @click.option(
     "--adapt", is_flag=False, flag_value="auto", default="off", show_default=True,
-    type=click.Choice(["off", "auto", "full", "last"]),
+    type=FormOfAdapting(["off", "auto", "full", "last"]),
     help="Fine-tune the network to these images first: its last blocks, or all of it (needs a GPU).",
 )  # fmt: skip
 @click.option(
@@ -140,10 +140,10 @@ def command(
         _check_review(reuse)
     is_features = images.suffix.lower() == ".npz" and not images.is_dir()
     is_text = not is_features and are_texts(images)
-    if is_features and (review or dry_run or reuse is not None):
+    if is_features and (review or dry_run or reuse is not None or options.adaptation is not None):
         raise click.UsageError(
-            "--dry-run, --reuse and --review need a folder of images: leave them out, and open the results with grande "
-            f"review; got {images}"
+            "--adapt, --dry-run, --reuse and --review need a folder of images: leave them out, and open the results with "
+            f"grande review; got {images}"
         )
     if options.text and not is_text:
         raise click.UsageError(

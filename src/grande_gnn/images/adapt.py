@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
+from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError, TrainingDivergedError
 from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.adapted_weights import AdaptedWeights
 from grande_gnn.images.class_shares import class_shares
@@ -41,12 +41,13 @@ from grande_gnn.internal.validation import check_choice
 __all__ = [
     "DEFAULTS",
     "FORMS",
+    "VERSION",
     "AdaptOptions",
     "Teacher",
     "adapt_network",
     "kept_views",
-    "predicted_gib",
     "prepare_views",
+    "split_network",
     "teach_again",
     "view_features",
     "with_labels",
@@ -59,6 +60,10 @@ Teacher = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating
 
 Progress = Callable[..., object]
 """Called with the name of the stage, the finished and the total number of steps and, while training, the loss as text."""
+
+VERSION = 1
+"""Counted up whenever the same images, labels and options lead to other weights, or a checkpoint holds something else: then
+no weights or checkpoints of an earlier version are used."""
 
 LOSS_EVERY = 10
 """The loss is read once in this many steps, because reading it makes the CPU wait for the GPU."""
@@ -75,10 +80,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """The values of options that are None, for each device. A GPU sees new views at every step; a CPU computes a few views once,
 trains fewer blocks for fewer steps, and has no lesson."""
-
-FIXED_GIB, PIXEL_GIB = 0.87, 1.737e-4 / 224
-"""GPU memory of the form ``"full"`` with lite0: a constant, and an amount for each pixel of a labelled or strong view. They
-fit the three sizes in ``benchmarks/results/adapt_h200_first.csv`` to 0.03 GiB; larger networks take more."""
 
 SMALLEST_BATCH = 4
 """The batch is halved while memory is short; with fewer labelled images per step than this, it is an error instead."""
@@ -104,7 +105,7 @@ class AdaptOptions:
     device: str = "auto"
     seed: int = 0
     checkpoint: str | Path | None = None
-    """A file from which an interrupted training continues; None: it starts again."""
+    """A file from which an interrupted training continues, removed when the weights are saved; None: it starts again."""
 
     def __post_init__(self) -> None:
         check_choice(self.form, FORMS, name="form")
@@ -156,7 +157,7 @@ def adapt_network(
     device = resolve_device(options.device)
     loaded = load_trainable(extractor, options.weights).to(device)
     views = views or prepare_views(images, extractor, options, progress)
-    backbone = loaded.network if options.form == "full" else _split(loaded, options)[1]
+    backbone = loaded.network if options.form == "full" else split_network(loaded, options)[1]
     if features is None:
         features = _features(backbone, views, len(labels), device)
     probabilities = torch.from_numpy(np.asarray(teacher(features, labels), dtype=np.float32)).to(device)
@@ -166,9 +167,17 @@ def adapt_network(
         head=fit_head(torch.from_numpy(features).to(device), with_labels(probabilities, labels)),
         marginal=class_shares(probabilities, options.chosen.align, error),
     )  # fmt: skip
-    state = TrainingState(options.checkpoint, loaded.identity, labels, options.chosen, options.form)
+    settings = replace(options, weights=None, checkpoint=None, device=device.type, recipe=options.chosen)
+    state = TrainingState(options.checkpoint, loaded.identity, labels, VERSION, settings)
     _train(training, state, tell, lambda: teach_again(training, teacher, features, labels, error))
-    return _result(training, loaded, extractor, options)
+    weights = _result(training, loaded, extractor, options)
+    if not all(bool(value.isfinite().all()) for value in weights.state.values()):
+        state.remove()
+        raise TrainingDivergedError(
+            f"the weights of the network became infinite or NaN while it was adapted: use a smaller learning rate, or leave "
+            f"out --adapt; got {training.recipe.steps} steps with lr={training.recipe.lr:g}"
+        )
+    return weights
 
 
 def teach_again(
@@ -186,17 +195,6 @@ def teach_again(
     soft = torch.from_numpy(answer.astype(np.float32)).to(device)
     head = fit_head(torch.from_numpy(learned).to(device), with_labels(soft, labels))
     training.begin_again(head, class_shares(soft, training.recipe.align, error))
-
-
-def predicted_gib(recipe: Recipe, size: int) -> float:
-    """The GPU memory, in GiB, of the form ``"full"`` with lite0; it does not depend on the number of images.
-
-    >>> round(predicted_gib(Recipe(), 224), 1)
-    9.6
-    """
-    n_strong = 2 if recipe.contrast and recipe.contrast_with == "strong" else 1
-    views = recipe.batch * (1 + recipe.ratio * n_strong)
-    return FIXED_GIB + PIXEL_GIB * views * size**2
 
 
 def with_labels(probabilities: Tensor, labels: NDArray[np.int64]) -> Tensor:
@@ -218,7 +216,7 @@ def view_features(
     """The features of all ``n`` images, computed by an adapted extractor from the views of :func:`prepare_views`."""
     device = resolve_device(options.device)
     on_device = extractor.to(device)
-    network = on_device.network if options.form == "full" else _split(on_device, options)[1]
+    network = on_device.network if options.form == "full" else split_network(on_device, options)[1]
     return _features(network, views, n, device)
 
 
@@ -251,14 +249,14 @@ def prepare_views(
     if options.form == "full":
         return live
     frozen = load_extractor(extractor, options.weights)
-    trunk, _ = _split(frozen.to(device), options)
+    trunk, _ = split_network(frozen.to(device), options)
     wanted = options.n_views or 0
     return kept_views(
         live, trunk.eval(), len(squares), wanted, options.seed, lambda *done: tell("views", *done), only_center=only_center
     )  # fmt: skip
 
 
-def _split(extractor: Extractor, options: AdaptOptions) -> tuple[nn.Module, nn.Module]:
+def split_network(extractor: Extractor, options: AdaptOptions) -> tuple[nn.Module, nn.Module]:
     """The trunk, which is not trained, and the last blocks, which are."""
     if not hasattr(extractor.network, "split"):
         raise InvalidInputError(
@@ -311,7 +309,6 @@ def _train(training: AdaptTraining, state: TrainingState, tell: Progress, teach:
         if time.monotonic() - saved > state.EVERY_S:
             state.save(training.state())
             saved = time.monotonic()
-    state.remove()
 
 
 def _shrink(training: AdaptTraining, error: torch.OutOfMemoryError) -> None:
@@ -333,9 +330,10 @@ def _result(
     if options.form == "full":
         extractor.network.load_state_dict(learned)
     else:
-        _split(extractor, options)[1].load_state_dict(learned)
+        split_network(extractor, options)[1].load_state_dict(learned)
     state = {key: value.detach().cpu() for key, value in extractor.network.state_dict().items()}
-    return AdaptedWeights(name, options.form, training.recipe.steps, state)
+    checkpoint = None if options.checkpoint is None else Path(options.checkpoint)
+    return AdaptedWeights(name, options.form, training.recipe.steps, state, checkpoint)
 
 
 def _silent(what: str, done: int, total: int, loss: str = "") -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor
 
 from grande_gnn.images.networks import Extractor, load_extractor
-from grande_gnn.internal.files import write_atomically
+from grande_gnn.internal.tensor_file import write_tensors
 
 __all__ = ["AdaptedWeights"]
 
@@ -24,14 +24,15 @@ class AdaptedWeights:
     steps: int
     state: dict[str, Tensor]
     """The state dictionary of the network, on the CPU."""
+    checkpoint: Path | None = None
+    """The file from which the training would continue; it is needed until the weights are saved."""
 
     def save(self, path: str | Path) -> None:
-        """Write the weights and the name of their extractor to a file, completely or not at all."""
-        from safetensors.torch import save
-
-        notes = {"extractor": self.extractor, "form": self.form, "steps": str(self.steps), "format": "pt"}
-        state = {name: value.contiguous() for name, value in self.state.items()}
-        write_atomically(path, lambda file: file.write(save(state, notes)))
+        """Write the weights and the name of their extractor to a file, completely or not at all; remove the checkpoint."""
+        notes = {"extractor": self.extractor, "form": self.form, "steps": str(self.steps)}
+        write_tensors(Path(path), self.state, notes)
+        if self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
 
     def load(self, path: str | Path) -> Extractor:
         """Load the extractor with the weights that :meth:`save` wrote; its identity is computed from them."""

@@ -18,7 +18,7 @@ from grande_gnn.images.networks import Extractor
 from grande_gnn.images.preprocess import Preprocess
 from grande_gnn.images.read import read_image
 
-__all__ = ["read_squares", "square", "square_features"]
+__all__ = ["read_squares", "side_of", "square", "square_features"]
 
 
 def read_squares(
@@ -28,7 +28,7 @@ def read_squares(
 
     The files must be readable; files whose features were extracted are.
     """
-    side = max(preprocess.resize, preprocess.size)
+    side = side_of(preprocess)
     squares = torch.empty(len(paths), 3, side, side, dtype=torch.uint8)
 
     def read(row: int) -> None:
@@ -41,9 +41,14 @@ def read_squares(
     return squares
 
 
+def side_of(preprocess: Preprocess) -> int:
+    """Width and height of a square in pixels."""
+    return max(preprocess.resize, preprocess.size)
+
+
 def square(image: Image.Image, preprocess: Preprocess) -> Tensor:
     """The square of an RGB image whose center ``preprocess`` crops, as uint8 (3, side, side)."""
-    side = max(preprocess.resize, preprocess.size)
+    side = side_of(preprocess)
     pixels = replace(preprocess, size=side, resize=side).crop(image)
     return torch.from_numpy(pixels.copy()).permute(2, 0, 1)
 

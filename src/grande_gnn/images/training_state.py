@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ class TrainingState:
     """Saves the state of a training, and finds it again if the same training is started once more.
 
     The file is read so that it cannot run code and damage is noticed, and it is used only by a training with the same
-    network, labels and settings.
+    network, labels and settings. Where it cannot be written, the training continues without it.
     """
 
     EVERY_S = 15.0
@@ -44,9 +45,19 @@ class TrainingState:
 
     def save(self, state: dict[str, Any]) -> None:
         """Write the state, completely or not at all."""
-        if self.path is not None:
-            content = state | {"key": self.key}
-            write_atomically(self.path, lambda file: torch.save(content, file))
+        if self.path is None:
+            return
+        content = io.BytesIO()  # torch hides the reason if it cannot write to a file
+        torch.save(state | {"key": self.key}, content)
+        try:
+            write_atomically(self.path, lambda file: file.write(content.getbuffer()))
+        except OSError as error:
+            logger.warning(
+                "If adapting is interrupted, it begins anew, because %s cannot be written: %s",
+                self.path,
+                error,
+            )
+            self.path = None
 
     def load(self, device: torch.device) -> dict[str, Any] | None:
         """The state of the same training; None if there is none."""
@@ -60,6 +71,6 @@ class TrainingState:
         return state if isinstance(state, dict) and state.get("key") == self.key else None
 
     def remove(self) -> None:
-        """Remove the file once the training is finished."""
+        """Remove the file of a training that cannot continue."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)

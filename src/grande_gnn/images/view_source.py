@@ -147,18 +147,20 @@ class CachedViews:
             *[partial(live.weak, generator=generator)] * n_views,
         ]
         makers += [partial(live.strong, generator=generator)] * n_views
-        rough = has_bfloat16(live.device)
-        made = []
+        rough, maps = has_bfloat16(live.device), None
         for number, make in enumerate(makers):
             for chunk in rows.split(BATCH[live.device.type]):
                 with (
                     torch.no_grad(),
                     torch.autocast(live.device.type, torch.bfloat16, enabled=number > 0 and rough),
                 ):
-                    made.append(trunk(make(chunk)).half())
+                    made = trunk(make(chunk)).half()
+                if maps is None:
+                    maps = _room(len(makers) * n_images, made)
+                maps[number * n_images + chunk] = made
                 if progress is not None:
                     progress(number * n_images + int(chunk[-1]) + 1, len(makers) * n_images)
-        maps = torch.cat(made)
+        assert maps is not None  # there are images
         self.maps = maps.view(len(makers), n_images, *maps.shape[1:])
 
     @classmethod
@@ -195,3 +197,10 @@ class CachedViews:
     def center(self, rows: Tensor) -> Tensor:
         """Maps of the view that the extractor sees."""
         return self._inputs(self.maps[0, rows])
+
+
+def _room(n: int, maps: Tensor) -> Tensor:
+    """An array for ``n`` maps like these, in their layout; made at once, so that no map is in memory twice."""
+    is_last = maps.is_contiguous(memory_format=torch.channels_last)
+    layout = torch.channels_last if is_last else torch.contiguous_format
+    return torch.empty((n, *maps.shape[1:]), dtype=maps.dtype, device=maps.device, memory_format=layout)

@@ -7,12 +7,14 @@ expected accuracy and the calibration follow from these predictions, as they do 
 
 Three labellings are compared on these held-out labels: with the features of the original network, of the adapted one, and of
 both side by side. The one with the most right predictions is used, except that the adapted network alone must be better than
-both by more than noise: few labels cannot tell these two apart, and both together are the safer choice.
+both by more than noise: few labels cannot tell these two apart, and both together are the safer choice. If both are
+worse than the original network, the better one of the two networks is used.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.classifier.graph_free import is_clearly_better
 from grande_gnn.classifier.halves import HalfFeatures, Halves
-from grande_gnn.errors import InvalidInputError
+from grande_gnn.errors import FileFormatError, TrainingDivergedError
 from grande_gnn.images import (
     Extraction,
     default_store_folder,
@@ -33,12 +35,13 @@ from grande_gnn.images import (
     load_extractor,
 )
 from grande_gnn.images.adapt import (
+    VERSION,
     AdaptOptions,
     adapt_network,
-    predicted_gib,
     prepare_views,
     view_features,
 )
+from grande_gnn.images.adapt_memory import predicted_gib
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.images.side_by_side import unit_rows
 from grande_gnn.images.squares import read_squares, square_features
@@ -53,6 +56,8 @@ __all__ = ["Adapted", "adapt_labelling", "chosen_features", "held_out_hits", "me
 
 FROZEN, ADAPTED, BOTH = "frozen", "adapted", "both"
 """The features that give the labels: those of the original network, of the adapted one, or of both side by side."""
+
+logger = logging.getLogger(__name__)
 
 Tell = Callable[..., object]
 """Called with the number of finished and of all steps, a sentence or ``""``, and a text for the end of a progress bar."""
@@ -83,25 +88,23 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
     assert clf is not None  # just fitted
     assert how is not None  # asked for
     how = how.filled()
-    assert options.extractor is not None
-    if options.graph_file is not None or options.lists_file is not None:
-        raise InvalidInputError(
-            "--adapt changes the features, so a given graph would no longer fit them: leave out --adapt or the file; "
-            f"got {options.graph_file or options.lists_file}"
-        )
-    load_trainable(options.extractor, options.weights)  # raises if there is nothing to adapt
     codes, _ = encode_labels(frozen.given)
     halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(codes)
+    unchanged = Adapted(frozen, extraction, {"form": how.form, "used": FROZEN, "held_out": {}}, None)
     if halves is None or not halves.answerable().any():
-        notes: dict[str, object] = {"form": how.form, "used": FROZEN, "held_out": {}}
         tell(
             0,
             0,
             "The network is not adapted: with one label per class, no label is left to check whether that helps.",
         )
-        return Adapted(frozen, extraction, notes, None)
+        return unchanged
     work = _Work(extraction, options, how, clf, codes, halves, _error(frozen), tell)
-    return _better(frozen, work, work.weights())
+    try:
+        weights = work.weights()
+    except TrainingDivergedError as error:
+        tell(0, 0, f"The original network is used: {error}.")
+        return unchanged
+    return _better(frozen, work, weights)
 
 
 def memory_sentence(gib: float) -> str:
@@ -131,7 +134,7 @@ class _Work:
         self.name = str(options.extractor)
         self.device = resolve_device(options.device)
         self.preprocess = load_trainable(self.name, options.weights).preprocess
-        self.squares = read_squares(extraction.images.paths(), self.preprocess)
+        self.squares = read_squares(extraction.images.paths(), self.preprocess, partial(self._report, "read"))
         self.frozen = extraction.features()
         self.folder = Path(options.store or default_store_folder())
 
@@ -141,10 +144,11 @@ class _Work:
         if self.how.form == "full" and self.device.type == "cuda":
             size = self.how.size or self.preprocess.size
             self.tell(0, 0, memory_sentence(predicted_gib(self.how.chosen, size)))
-        return prepare_views(self.squares, self.name, self.how, self._report_views)
+        report = partial(self._report, message="Views of all images are computed once.")
+        return prepare_views(self.squares, self.name, self.how, report)
 
-    def _report_views(self, stage: str, done: int, total: int) -> None:
-        self.tell(done, total, "Views of all images are computed once." if done == total else "", stage)
+    def _report(self, stage: str, done: int, total: int, message: str = "") -> None:
+        self.tell(done, total, message if done == total else "", stage)
 
     def weights(self) -> tuple[Path, Path, Path]:
         """The files of weights adapted with all labels, and with each half of them."""
@@ -159,11 +163,8 @@ class _Work:
     def _adapted(self, number: int, codes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Path:
         """The file of weights adapted with these labels; made if an earlier run did not."""
         how, steps = self.how, self.how.chosen.steps
-        settings = f"{self.extraction.identity} {how.form} {how.chosen} {how.size} {how.n_views} {how.blocks} {how.seed}"
-        digest = hashlib.blake2b(settings.encode(), digest_size=8)
-        digest.update(codes.tobytes() + b"".join(self.extraction.digests))
-        path = self.folder / f"adapted-{digest.hexdigest()}.safetensors"
-        if path.exists():
+        path = self._place(codes)
+        if self._is_made(path):
             return path
         what = ("with all labels", "with the first half of the labels", "with the second half")[number]
 
@@ -179,6 +180,31 @@ class _Work:
         )  # fmt: skip
         adapted.save(path)
         return path
+
+    def _place(self, codes: NDArray[np.int64]) -> Path:
+        """Where weights adapted with these labels are kept: another file whenever they or the teacher would be others."""
+        teacher = {
+            name: value
+            for name, value in self.options.classifier().get_params(deep=False).items()
+            if name not in ("device", "memory_limit")
+        }
+        how = replace(self.how, weights=None, device="", checkpoint=None, recipe=self.how.chosen)
+        settings = f"{VERSION} {self.extraction.identity} {how} {sorted(teacher.items())}"
+        digest = hashlib.blake2b(settings.encode(), digest_size=8)
+        digest.update(codes.tobytes() + b"".join(self.extraction.digests))
+        return self.folder / f"adapted-{digest.hexdigest()}.safetensors"
+
+    def _is_made(self, path: Path) -> bool:
+        """Whether an earlier run left these weights; a damaged file is removed, because they can be made again."""
+        if not path.exists():
+            return False
+        try:
+            load_extractor(self.name, path)
+        except FileFormatError as error:
+            logger.warning("Weights that an earlier run adapted are adapted again: %s", error)
+            path.unlink(missing_ok=True)
+            return False
+        return True
 
     def _teach(
         self, first: NDArray[np.float64], features: NDArray[np.float32], codes: NDArray[np.int64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,8 @@ class LabelOptions:
     """File with the extractor's weights; None: those of its package."""
     adapt: str | AdaptOptions = "off"
     """Whether the network is adapted to the images: ``"off"``, ``"full"`` (the whole network), ``"last"`` (its last blocks),
-    ``"auto"`` (``"last"``, or ``"full"`` for a timm model on a GPU), or options of your own."""
+    ``"auto"`` (``"last"``, or ``"full"`` for a timm model on a GPU), or options of your own; their weights and device are
+    those that are given here."""
     model: Any = "appnp"
     """The GNN, as for :class:`~grande_gnn.GrandeClassifier`: a registered name or a module of your own."""
     degree: Any = "grande"
@@ -107,6 +108,11 @@ class LabelOptions:
             check_coverage(self.coverage)
         if not isinstance(self.adapt, AdaptOptions):
             check_choice(self.adapt, (*ADAPT_NAMES, *FORMS), name="adapt")
+        elif self.adapt.weights not in (None, self.weights):
+            raise InvalidInputError(
+                "the network that is adapted is the one that labels: give its weights to LabelOptions; "
+                f"got {self.adapt.weights} to adapt and {self.weights or 'none'} to label"
+            )
         export_names(self.export)
         check_choice(self.runner, RUNNERS, name="runner")
         if self.address is not None and not self.on_ray:
@@ -142,7 +148,7 @@ class LabelOptions:
     def adaptation(self) -> AdaptOptions | None:
         """How the network is adapted; None: it is not adapted."""
         if isinstance(self.adapt, AdaptOptions):
-            return self.adapt
+            return replace(self.adapt, weights=self.weights, device=self.device)
         if self.adapt == OFF:
             return None
         is_whole = self.extractor not in (None, *EXTRACTORS) and resolve_device(self.device).type == "cuda"

@@ -32,6 +32,7 @@ from grande_gnn.images import (
 )
 from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_features, check_sparse
+from grande_gnn.labelling.adapt_checks import check_adaptation
 from grande_gnn.labelling.assess import assess, assess_new
 from grande_gnn.labelling.cluster_training import train_and_assess, train_on_cluster
 from grande_gnn.labelling.corrections import n_pending
@@ -74,6 +75,7 @@ def label_images(
             "file to fill in, the most useful images first; got no class folders and no CSV with labels"
         )
     options = replace(options, extractor=options.extractor or default_extractor())
+    check_adaptation(options, len(found))
     extraction = extract_images(found, options, tell)
     usable = extraction.images
     if not usable.class_counts:
@@ -148,6 +150,11 @@ def reuse(
     options : see :class:`LabelOptions`; the extractor and the settings of the model are those of the earlier run.
     """
     tell = progress or silent
+    if options.adaptation is not None:
+        raise InvalidInputError(
+            "the network of an earlier run is used as it is, adapted or not: leave out --adapt, or label again without "
+            f"--reuse; got both for {earlier}"
+        )
     found = _find(images, options, tell)
     _check_out(out, options, found.root, Path(earlier))
     recover(Path(earlier))

@@ -1,0 +1,62 @@
+"""What adapting cannot do is refused before any image is read."""
+
+import pytest
+
+from grande_gnn import LabelOptions
+from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
+from grande_gnn.images.adapt import AdaptOptions
+from grande_gnn.labelling import adapt_checks
+from grande_gnn.labelling.adapt_checks import check_adaptation
+from grande_gnn.labelling.needs import label_memory
+
+CPU = {"device": "cpu", "adapt": "last"}
+
+
+def test_nothing_is_refused_if_nothing_is_adapted(monkeypatch):
+    monkeypatch.setattr(adapt_checks, "available_memory", lambda device: 0)
+    check_adaptation(LabelOptions(extractor="pixels", device="cpu"), 10**9)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            {"extractor": "tiny", "graph_file": "graph.npz"},
+            "a given graph would no longer fit them.*got graph.npz",
+        ),
+        (
+            {"extractor": "tiny", "lists_file": "lists.npz"},
+            "a given graph would no longer fit them.*got lists.npz",
+        ),
+        ({"extractor": "pixels"}, "pixels has no weights, so there is nothing to adapt"),
+        ({"extractor": "tiny+pixels"}, r"fine-tunes one network: name one extractor.*got tiny\+pixels"),
+    ],
+)
+def test_what_cannot_be_adapted_is_refused(options, reason, tiny_network):
+    with pytest.raises(InvalidInputError, match=reason):
+        check_adaptation(LabelOptions(**options, **CPU), 10)
+
+
+def test_images_that_do_not_fit_into_memory_are_refused(tiny_network, monkeypatch):
+    options = LabelOptions(extractor="tiny", device="cpu", adapt=AdaptOptions("full"))
+    need = 3 * 24**2 * 50_000 + label_memory(50_000, 2 * 8)
+    monkeypatch.setattr(adapt_checks, "available_memory", lambda device: need)
+    check_adaptation(options, 50_000)
+    monkeypatch.setattr(adapt_checks, "available_memory", lambda device: need - 1)
+    with pytest.raises(
+        NotEnoughMemoryError, match=r"adapting tiny to 50000 images takes about .* images take 0.08 GiB"
+    ):
+        check_adaptation(options, 50_000)
+
+
+def test_maps_that_are_kept_count(tiny_network, monkeypatch):
+    free = []
+    monkeypatch.setattr(adapt_checks, "available_memory", lambda device: free[-1])
+    maps = 2 * 8 * 18 * 18 * 5 * 1000
+    whole = 3 * 24**2 * 1000 + label_memory(1000, 2 * 8)
+    options = LabelOptions(extractor="tiny", device="cpu", adapt=AdaptOptions("last", n_views=2))
+    free.append(whole + maps)
+    check_adaptation(options, 1000)
+    free.append(whole + maps - 1)
+    with pytest.raises(NotEnoughMemoryError):
+        check_adaptation(options, 1000)

@@ -1,10 +1,13 @@
 """What lies in the folder of the store: only files of this package are listed, and only they are removed."""
 
+import os
+
 import numpy as np
 import pytest
 
 from grande_gnn.images.store import FeatureStore, StoredImage
 from grande_gnn.images.store_folder import clear_entries, list_entries
+from grande_gnn.internal.abandoned import temporary_file
 
 
 @pytest.fixture
@@ -13,8 +16,10 @@ def folder(tmp_path):
     rows = [StoredImage(bytes([n]) * 20, b"thumb", np.ones(3, np.float32)) for n in (1, 2)]
     FeatureStore(tmp_path, "lite0-abc").add(rows)
     FeatureStore(tmp_path, "pixels")
-    for name in ("adapted-0123456789abcdef.safetensors", "adapted-0123456789abcdef.checkpoint"):
-        (tmp_path / name).write_bytes(b"12345")
+    for end in ("safetensors", "checkpoint"):
+        (tmp_path / f"adapted-0123456789abcdef.{end}").write_bytes(b"12345")
+    with temporary_file(tmp_path / "adapted-0123456789abcdef.checkpoint") as (handle, _):
+        os.write(handle, b"123")  # what a killed process leaves
     (tmp_path / "lite0-abc.sqlite.corrupt-1").write_bytes(b"123")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "adapted-mine.safetensors").write_text("mine")
@@ -33,7 +38,7 @@ def test_entries_have_kind_size_and_images(folder):
     assert found["features", "lite0-abc"].n_images == 2
     assert found["features", "pixels"].n_images == 0
     adapted = found["adapted network", "adapted-0123456789abcdef"]
-    assert (adapted.n_bytes, adapted.n_images, len(adapted.files)) == (10, None, 2)
+    assert (adapted.n_bytes, adapted.n_images, len(adapted.files)) == (13, None, 3)
     assert found["features", "lite0-abc"].n_bytes == (folder / "lite0-abc.sqlite").stat().st_size
 
 

@@ -14,10 +14,14 @@ from grande_gnn.images.store_file import StoreFile
 __all__ = ["CacheEntry", "clear_entries", "list_entries"]
 
 _JOURNAL = r"(?:-journal|-wal|-shm)?"
+_UNFINISHED = r"(?:\.[a-z0-9_]{8}\.part)?"
+"""The end of the name of a file that a killed process left half written."""
 _KINDS = {
     "features": re.compile(rf"(?P<name>.+)\.sqlite{_JOURNAL}"),
     "damaged store": re.compile(rf"(?P<name>.+)\.sqlite\.corrupt-\d+{_JOURNAL}"),
-    "adapted network": re.compile(r"(?P<name>adapted-[0-9a-f]{16})\.(?:safetensors|checkpoint)"),
+    "adapted network": re.compile(
+        rf"\.?(?P<name>adapted-[0-9a-f]{{16}})\.(?:safetensors|checkpoint){_UNFINISHED}"
+    ),
 }
 """Patterns of the files that this package writes there; nothing else is listed or removed."""
 

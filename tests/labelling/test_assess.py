@@ -264,6 +264,28 @@ def test_sets_are_the_conformal_ones_of_the_halves(groups):
         assert sorted(result.label_sets[row]) == sorted(NAMES[expected[row]])
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_sets_hold_the_truth_if_many_classes_have_one_label():
+    """Labels whose class one half does not know cannot be predicted, and neither can the images of such classes."""
+    holds, sizes = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        means, classes = rng.normal(size=(40, 16)), rng.integers(0, 40, 800)
+        X = (means[classes] + 0.7 * rng.normal(size=(800, 16))).astype(np.float32)
+        known = rng.choice(800, 80, replace=False)
+        given = np.full(800, "", dtype=object)
+        given[known] = [f"c{code:02d}" for code in classes[known]]
+        _, clf = labelled(X, given.tolist())
+        result = assess(clf, given.tolist(), [str(i) for i in range(800)], coverage=0.9)
+        assert result.sets_made.method == "split"
+        labelled_classes = np.unique(classes[known])
+        for row in np.flatnonzero((given == "") & np.isin(classes, labelled_classes)):
+            holds.append(f"c{classes[row]:02d}" in result.label_sets[row])
+            sizes.append(len(result.label_sets[row]))
+    assert np.mean(holds) >= 0.9
+    assert np.mean(sizes) < 40
+
+
 def test_a_set_is_empty_where_no_label_is_typical_enough():
     """Both halves are sure of every held-out label and unsure of the rest, so no class of the rest conforms."""
     rng = np.random.default_rng(0)

@@ -270,12 +270,13 @@ def _label_sets(
 ) -> dict[str, Any]:
     """The sets of labels and how they were made."""
     views = known.views
+    if not views.answerable.any():
+        return _sets_without_guarantee(coverage, outlook.probabilities, names, result)
     held_out = []
     for half, p in zip(halves.known, halves.probabilities, strict=True):
-        asked = views.rows[views.answerable & ~half[views.rows]]
+        # Labels whose class the half does not know count, with the worst score: there are such images without a label too.
+        asked = views.rows[~half[views.rows]]
         held_out.append(1 - p[asked, halves.codes[asked]])
-    if not sum(map(len, held_out)):
-        return _sets_without_guarantee(coverage, outlook.probabilities, names, result)
     sets, method, n = conformal_sets(coverage, held_out, [1 - p for p in halves.probabilities])
     return {
         "label_sets": _named_sets(sets, names, result),

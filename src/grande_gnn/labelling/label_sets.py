@@ -6,8 +6,9 @@ classes have. A class is in the set of a sample if more than a share α of the h
     p(x, k) = (1 + #{held-out i : s_i ≥ s(x, k)}) / (1 + number of held-out labels)  >  α
 
 - *split* (Vovk et al., 2005): one training on half of the labels, the other half is held out. If the labels are a random
-  sample, a set holds the true class with probability at least 1 − α. All images are in the graph of every training, and
-  the held-out labels are treated like the unlabelled images, so this does not weaken the guarantee.
+  sample and every class has one, a set holds the true class with probability at least 1 − α. All images are in the graph
+  of every training, and the held-out labels are treated like the unlabelled images, so this does not weaken the guarantee.
+  A class that the half does not know has the worst score, for held-out labels as for images.
 - *cross* (Vovk, 2015): both halves are held out in turn and counted together. It is used if one half alone has too few
   labels; at least 1 − 2α is guaranteed, and usually about 1 − α is reached.
 - *calibrated*: if no label can be held out, the most probable classes until their calibrated probabilities reach
@@ -35,9 +36,10 @@ Float = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
 GUARANTEES = {
-    "split": "if the labels are a random sample, a set holds the right label with at least {coverage:g} % probability",
-    "cross": "if the labels are a random sample, a set holds the right label with at least {weaker:g} % probability, "
-    "usually {coverage:g} %",
+    "split": "if the labels are a random sample and every class is labelled, a set holds the right label with at least "
+    "{coverage:g} % probability",
+    "cross": "if the labels are a random sample and every class is labelled, a set holds the right label with at least "
+    "{weaker:g} % probability, usually {coverage:g} %",
     "calibrated": "nothing is guaranteed, because no label could be held out",
 }
 """What each method promises."""

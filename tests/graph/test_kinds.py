@@ -67,3 +67,11 @@ def test_a_new_kind_is_one_registration(monkeypatch):
         assert "chain" in public_graphs()
     finally:
         del GRAPHS["chain"]
+
+
+@pytest.mark.parametrize("name", ["dgcg", "dgcg-self"])
+def test_rank_correlations_have_as_many_candidates_as_there_are(name):
+    many = np.random.default_rng(0).normal(size=(320, 3)).astype(np.float32)
+    lists = ranked_lists(many, GRAPHS[name].length(300))
+    graph = GRAPHS[name](lists, 300)
+    np.testing.assert_array_equal(graph.indices, GRAPHS[name](lists, N_CANDIDATES).indices)

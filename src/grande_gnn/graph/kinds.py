@@ -59,13 +59,20 @@ def _knn(lists: NDArray[np.int32], n_neighbors: int) -> Graph:
 def _dgcg(lists: NDArray[np.int32], n_neighbors: int, device: str = "cpu") -> Graph:
     from grande_gnn.graph.dgcg import dgcg_edges
 
-    return dgcg_edges(lists, depth=min(n_neighbors, lists.shape[1]), device=device)
+    return dgcg_edges(lists, depth=_depth(lists, n_neighbors), device=device)
 
 
 def _dgcg_self(lists: NDArray[np.int32], n_neighbors: int, device: str = "cpu") -> Graph:
     from grande_gnn.graph.dgcg import dgcg_edges
 
-    return dgcg_edges(lists, depth=min(n_neighbors, lists.shape[1]), count_self=True, device=device)
+    return dgcg_edges(lists, depth=_depth(lists, n_neighbors), count_self=True, device=device)
+
+
+def _depth(lists: NDArray[np.int32], n_neighbors: int) -> int:
+    """The depth of rank correlations: they compare no more than the candidates of each list."""
+    from grande_gnn.graph.dgcg import N_CANDIDATES
+
+    return min(n_neighbors, lists.shape[1], N_CANDIDATES)
 
 
 def _mgcn(lists: NDArray[np.int32], n_neighbors: int) -> Graph:

@@ -1,6 +1,8 @@
 """The Parquet table has the rows of predictions.csv, with types and all digits."""
 
+import os
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -30,6 +32,19 @@ def test_file_names_that_are_no_text_stay_readable(hostile, tmp_path):
     files = pq.read_table(path).to_pydict()["file"]
     assert files == [name.encode("utf-8", "backslashreplace").decode() for name in hostile.files]
     assert len(set(files)) == len(hostile.files)
+
+
+def test_class_names_that_are_no_text_stay_readable(hostile, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
+    odd = os.fsdecode(b"r\xe9d")
+    labels = [odd if label == "cat" else label for label in hostile.labels]
+    sets = [[label, odd] for label in labels]
+    named = replace(hostile, labels=labels, runner_up=[odd] * len(labels), given=labels, label_sets=sets)
+    PARQUET_TABLE.write(tmp_path / "p.parquet", named, {odd: 4})
+    rows = pq.read_table(tmp_path / "p.parquet").to_pydict()
+    assert rows["label"] == ["r\\udce9d" if label == odd else label for label in labels]
+    assert rows["given_label"] == rows["label"]
+    assert {name for one in rows["label_set"] for name in one} == set(rows["label"]) | {"r\\udce9d"}
 
 
 def test_a_missing_pyarrow_is_named_with_what_to_do(hostile, tmp_path, monkeypatch):

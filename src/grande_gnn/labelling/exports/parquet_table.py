@@ -25,12 +25,12 @@ def _write(place: Path, labelling: Labelling, ids: ClassIds) -> None:
     names = pa.dictionary(pa.int32(), pa.string())  # each label is stored once
     columns: dict[str, Any] = {
         "file": pa.array(_valid(labelling.files), pa.string()),
-        "label": pa.array(labelling.labels, pa.string()).cast(names),
+        "label": pa.array(_valid(labelling.labels), pa.string()).cast(names),
         "label_id": pa.array([ids.get(label) for label in labelling.labels], pa.int32()),
         "confidence": pa.array(labelling.confidence, pa.float64()),
-        "runner_up": pa.array(labelling.runner_up, pa.string()).cast(names),
+        "runner_up": pa.array(_valid(labelling.runner_up), pa.string()).cast(names),
         "margin": pa.array(labelling.margin, pa.float64()),
-        "given_label": pa.array(labelling.given, pa.string()).cast(names),
+        "given_label": pa.array(_valid(labelling.given), pa.string()).cast(names),
         "flags": pa.array(labelling.flags(), pa.string()).cast(names),
     }
     if labelling.unfamiliar is not None:
@@ -38,12 +38,15 @@ def _write(place: Path, labelling: Labelling, ids: ClassIds) -> None:
     if labelling.copy_of is not None:
         columns["copy_of"] = pa.array(_valid(labelling.copy_of), pa.string())
     if labelling.label_sets is not None:
-        columns["label_set"] = pa.array(labelling.label_sets, pa.list_(pa.string()))
+        columns["label_set"] = pa.array(
+            [_valid(labels) for labels in labelling.label_sets], pa.list_(pa.string())
+        )
     pq.write_table(pa.table(columns), place)
 
 
 def _valid(names: list[str]) -> list[str]:
-    r"""File names that are not valid UTF-8 have lone surrogates, which no text column can hold: they become ``\udc..``."""
+    r"""Names of files and folders that are not valid UTF-8 have lone surrogates, which no text column can hold: they
+    become ``\udc..``."""
     return [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
 
 

@@ -60,3 +60,26 @@ def test_a_row_at_the_centre_stays_finite(how, X):
 def test_refuses_an_unknown_name(how):
     with pytest.raises(InvalidInputError, match="normalize must be one of none, l2, center-l2; got"):
         Normalizer.fit(X, how)
+
+
+@pytest.mark.parametrize("length", [1e6, 1e20, 1e37])
+@pytest.mark.parametrize("how", ["l2", "center-l2"])
+def test_one_damaged_row_does_not_move_the_others(how, length):
+    many = (np.random.default_rng(2).normal(size=(400, 4)) + 3).astype(np.float32)
+    damaged = many.copy()
+    damaged[7] = length * np.array([1, -1, 1, 1])
+    plain, other = Normalizer.fit(many, how), Normalizer.fit(damaged, how)
+    np.testing.assert_allclose(other.center, plain.center, atol=1.5)  # one of 400 rows counts 100 times
+    assert other.length == pytest.approx(plain.length, rel=0.3)
+    assert np.isfinite(other.transform(damaged)).all()
+
+
+def test_rows_of_ordinary_lengths_all_count():
+    rows = X * np.linspace(0.1, 5, 20, dtype=np.float32)[:, None]
+    assert (
+        Normalizer.fit(rows, "center-l2").center.tolist()
+        == rows.mean(axis=0, dtype=np.float64).astype(np.float32).tolist()
+    )
+    mostly_zero = np.zeros((9, 2), np.float32)
+    mostly_zero[3] = [3, 6]
+    np.testing.assert_allclose(Normalizer.fit(mostly_zero, "center-l2").center, [1 / 3, 2 / 3])

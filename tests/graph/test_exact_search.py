@@ -235,3 +235,17 @@ def test_a_gpu_finds_the_same_lists(name):
     np.testing.assert_array_equal(
         ranked_lists(HARD[name], 20, method="exact", device="cuda"), brute_force(HARD[name], 20)
     )
+
+
+def test_a_sample_far_from_all_others_is_left_out_of_the_center():
+    rows = torch.from_numpy(np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)) + 5
+    plain = centered_rows(rows)
+    rows[3] = 1e9
+    others = torch.arange(300) != 3
+    centered = centered_rows(rows)[others]
+    assert (centered.mean(0).abs() < 0.05 * centered.abs().max()).all()
+    size = plain[others].abs().max() / centered.abs().max()
+    assert size == pytest.approx(
+        2.0 ** round(float(torch.log2(size))), rel=0.05
+    )  # both are scaled by powers of two
+    assert centered_rows(torch.ones(5, 2)).tolist() == [[0, 0]] * 5

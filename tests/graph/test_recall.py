@@ -44,3 +44,13 @@ def test_a_recall_prints_its_interval():
     assert str(Recall(0.9512, 0.94, 0.96, 1000)) == (
         "0.951 (95 % interval 0.940 to 0.960, from 1000 random rows)"
     )
+
+
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e8, 1e12])
+def test_one_sample_far_from_all_others_does_not_hide_wrong_lists(far):
+    rows = X.copy()
+    rows[5] = far
+    truth = exact_lists(rows, 21, CPU)
+    assert recall_of(rows, truth, CPU).value > 0.999
+    wrong = np.hstack([truth[:, :1], np.random.default_rng(1).integers(0, 2000, (2000, 20)).astype(np.int32)])
+    assert recall_of(rows, wrong, CPU).value < 0.1

@@ -5,6 +5,9 @@
     center-l2   (x − μ) / ‖x − μ‖ · √d      the mean feature subtracted, unit rows, times √d
 
 The scale matters because the learning rate is fixed: with √d, entries have a magnitude of about 1.
+
+In both means, a row that is longer than 100 times the median row counts as if it were that long: a single damaged row could
+otherwise move the center so far that all other rows point in the same direction.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ __all__ = ["NORMALIZATIONS", "Normalizer"]
 
 _ROWS = 512
 """Rows that are normalized at a time."""
+
+_LONGEST = 100.0
+"""The length from which on a row counts no more, as a multiple of the median length of the rows that are not 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +73,35 @@ def _none(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
 def _l2(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
     import numpy as np
 
-    return _none(X)[0], float(np.linalg.norm(X.astype(np.float64), axis=1).mean())
+    norms = _norms(X)
+    return _none(X)[0], float(np.minimum(norms, _limit(norms)).mean())
 
 
 def _center_l2(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
     import numpy as np
 
-    return X.mean(axis=0, dtype=np.float64).astype(np.float32), float(np.sqrt(X.shape[1]))
+    norms = _norms(X)
+    too_long = norms > _limit(norms)
+    center = X.mean(axis=0, dtype=np.float64)
+    if too_long.any():
+        cut = X[too_long].astype(np.float64) * (_limit(norms) / norms[too_long])[:, None]
+        center = (X.sum(axis=0, dtype=np.float64, where=~too_long[:, None]) + cut.sum(axis=0)) / len(X)
+    return center.astype(np.float32), float(np.sqrt(X.shape[1]))
+
+
+def _norms(X: NDArray[np.float32]) -> NDArray[np.float64]:
+    import numpy as np
+
+    starts = range(0, len(X), _ROWS)
+    return np.concatenate(
+        [np.linalg.norm(X[start : start + _ROWS].astype(np.float64), axis=1) for start in starts]
+    )
+
+
+def _limit(norms: NDArray[np.float64]) -> float:
+    import numpy as np
+
+    return _LONGEST * float(np.median(norms[norms > 0])) if norms.any() else 0.0
 
 
 NORMALIZATIONS: dict[str, Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], float]]] = {

@@ -124,15 +124,29 @@ def squared_norms(rows: torch.Tensor) -> torch.Tensor:
     return torch.cat([(part.double() ** 2).sum(1).float() for part in rows.split(_ROWS)])
 
 
+OUTLYING = 100.0
+"""A sample this many times as far from the mean as the median sample has no part in the mean."""
+
+
 def centered_rows(exact: torch.Tensor) -> torch.Tensor:
     """The samples around their mean, divided by a power of two.
 
     Centering shortens the vectors, and with them the rounding error of the expansion; the power of two brings
-    them near 1, so that no square leaves the range of float32.
+    them near 1, so that no square leaves the range of float32. Samples far from all others are left out of the mean,
+    which they would move away from all others.
     """
     blocks = exact.split(_ROWS)
     mean = torch.stack([rows.sum(0, dtype=torch.float64) for rows in blocks]).sum(0) / len(exact)
-    most = max((rows - mean).abs().max().item() for rows in blocks)
+    far = torch.cat([(rows - mean).abs().amax(1) for rows in blocks])
+    near = far <= OUTLYING * far.median()
+    if not near.all():
+        sums = [
+            rows[chosen].sum(0, dtype=torch.float64)
+            for rows, chosen in zip(blocks, near.split(_ROWS), strict=True)
+        ]
+        mean = torch.stack(sums).sum(0) / near.sum()
+        far = torch.cat([(rows - mean).abs().amax(1) for rows in blocks])
+    most = far.max().item()
     scale = 2.0 ** -math.frexp(most)[1]
     centered = torch.empty_like(exact)
     for rows, out in zip(blocks, centered.split(_ROWS), strict=True):

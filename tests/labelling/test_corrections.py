@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from grande_gnn.labelling.corrections import Mark, apply_decisions, standing
+from grande_gnn.labelling.corrections import MARK, Mark, apply_decisions, n_pending, standing
 from grande_gnn.labelling.decisions import Decision
 
 GIVEN = {"1": "cat", "2": "dog", "3": "cat"}
@@ -95,3 +95,20 @@ def test_judgments_of_an_audit_are_labels_only_after_it():
     assert over.audit.is_over
     assert over.audit.right == {"4"}
     assert after(judge).audit is None
+
+
+def test_what_the_files_do_not_show_yet_is_pending():
+    made = [label("1", "dog"), label("2", "elk"), Decision("skip", ("3",))]
+    assert n_pending(numbered(*made), {}) == 2
+    assert n_pending(numbered(*made), {MARK: 1}) == 1
+    assert n_pending(numbered(*made), {MARK: 3}) == 0
+
+
+def test_undoing_what_the_files_show_is_pending():
+    made = [label("1", "dog"), Decision("skip", ("3",))]
+    undone = [*made, Decision("undo", of=1)]
+    assert n_pending(numbered(*undone), {MARK: 2}) == 1
+    assert n_pending(numbered(*undone), {MARK: 3}) == 0
+    assert n_pending(numbered(*undone), {}) == 0  # made and undone since: nothing is missing
+    assert n_pending(numbered(*made, Decision("undo", of=2)), {MARK: 2}) == 0  # the files show no skipping
+    assert n_pending(numbered(*undone, Decision("undo", of=3)), {MARK: 3}) == 1  # it counts again

@@ -1,6 +1,7 @@
 """New images join a labelling with its settings, and nothing that was there is lost."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,8 +68,6 @@ def test_images_that_are_gone_stay(labelled, photos, tmp_path):
 
 
 def test_other_weights_and_a_labelling_without_a_model_are_refused(labelled, photos):
-    from dataclasses import replace
-
     add_image(photos, "zz_new.png")
     fresh = new_images(labelled)
     with pytest.raises(InvalidInputError, match="other weights of pixels"):
@@ -77,3 +76,40 @@ def test_other_weights_and_a_labelling_without_a_model_are_refused(labelled, pho
         join_new_images(replace(labelled, classifier=None), fresh, FAST)
     shutil.rmtree(photos)
     assert new_images(labelled) is None
+
+
+def test_every_image_keeps_its_picture(labelled, photos, tmp_path):
+    add_image(photos, "zz_new.png")
+    loaded = Labelling.load(tmp_path / "out")
+    both = join_new_images(loaded, new_images(loaded), FAST)
+    pictures = list(both.thumbnails(range(len(both.files))))
+    assert None not in pictures
+    assert [p.tobytes() for p in pictures[:-1]] == [p.tobytes() for p in loaded.thumbnails(range(36))]
+
+
+def test_sets_of_labels_are_made_for_the_new_images_too(photos):
+    before = label_images(photos, None, replace(FAST, coverage=0.8))
+    add_image(photos, "zz_new.png")
+    both = join_new_images(before, new_images(before), FAST)
+    assert len(both.label_sets) == len(both.files) == 37
+    assert both.sets_made.coverage == 0.8
+
+
+def test_the_settings_are_those_of_the_new_model(photos):
+    before = label_images(photos, None, replace(FAST, graph="auto"))
+    before = replace(before, settings=before.settings | {"neighbor_recall": "0.98"})
+    add_image(photos, "red/zz_given.png")
+    both = join_new_images(before, new_images(before), FAST)
+    assert both.settings["members"] == both.classifier.committee_.described()
+    assert both.settings["members"] != before.settings["members"]
+    assert "neighbor_recall" not in both.settings  # this search was exact
+
+
+@pytest.mark.parametrize("setting", ["graph_file", "lists_file"])
+def test_a_graph_from_a_file_does_not_have_the_new_images(labelled, photos, setting):
+    add_image(photos, "zz_new.png")
+    known = replace(labelled, settings=labelled.settings | {setting: "mine.npz"})
+    with pytest.raises(
+        InvalidInputError, match=r"label again with a file that has the new images; got mine\.npz$"
+    ):
+        join_new_images(known, new_images(known), FAST)

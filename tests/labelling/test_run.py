@@ -307,6 +307,23 @@ def test_corrections_keep_a_graph_from_a_file(groups, tmp_path):
     assert result.classifier.graph_ is first.classifier.graph_
 
 
+def test_corrections_renew_the_settings_of_the_model(groups):
+    X, _, given = groups()
+    options = LabelOptions(model="sgc", device="cpu", seed=5)
+    result = label_features(X, given, options=options).corrected({str(i): "yak" for i in (0, 3, 31, 34)})
+    labels = ["yak" if i in (0, 3, 31, 34) else label for i, label in enumerate(given)]
+    assert result.settings["members"] == result.classifier.committee_.described()
+    assert result.settings == label_features(X, labels, options=options).settings
+
+
+def test_a_class_with_spaces_around_its_name_can_be_given_again(groups):
+    X, _, given = groups()
+    spaced = [" cat" if label == "cat" else label for label in given]
+    result = label_features(X, spaced, options=FIXED).corrected({"40": " cat", "50": " dog", "51": " yak "})
+    assert (result.given[40], result.given[50], result.given[51]) == (" cat", "dog", "yak")
+    assert result.classifier.classes_.tolist() == [" cat", "dog", "elk", "yak"]
+
+
 def test_a_correction_of_an_unknown_file_is_refused(groups):
     X, _, given = groups()
     result = label_features(X, given, options=FIXED)

@@ -1,5 +1,7 @@
 """A labelling without labels: saved, loaded, and given its features again."""
 
+from dataclasses import replace
+
 import pytest
 
 from grande_gnn.errors import InvalidInputError, OutputExistsError
@@ -24,8 +26,6 @@ def test_it_is_saved_and_gets_its_features_again(photos, tmp_path):
 
 
 def test_images_that_are_gone_are_missed(photos, tmp_path):
-    from dataclasses import replace
-
     made = start_labelling(photos, None, FAST)
     (photos / made.files[-1]).unlink()
     assert with_features(made, FAST).files == made.files[:-1]
@@ -35,4 +35,11 @@ def test_images_that_are_gone_are_missed(photos, tmp_path):
         with_features(replace(made, root=None), FAST)
     other = replace(made, files=[f"other/{file}" for file in made.files])
     with pytest.raises(InvalidInputError, match="images of the labelling are gone"):
+        with_features(other, FAST)
+
+
+def test_features_of_another_network_are_refused(photos):
+    made = start_labelling(photos, None, FAST)
+    other = replace(made, settings=made.settings | {"weights": "others"})
+    with pytest.raises(InvalidInputError, match="other weights of pixels: pass the same --weights"):
         with_features(other, FAST)

@@ -1,12 +1,14 @@
 """The audit: drawn before it is looked at, judged in order and blind, scored again when labels change."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.labelling.audit import audit_interval
+from grande_gnn.labelling.audit import audit_classes, audit_interval
 from grande_gnn.labelling.confidence import AccuracyEstimate
+from grande_gnn.labelling.decisions import Decision
 from grande_gnn.review.auditing import audit_state, end_audit, judge, start_audit
 
 
@@ -134,3 +136,54 @@ def test_the_page_can_audit(client, session):
     assert client.post("/api/audit", json={"action": "judge", "row": None, "label": "red"}).status_code == 400
     assert client.post("/api/audit", json={"action": "explode"}).status_code == 400
     assert client.post("/api/audit", json={"action": "end"}).json()["running"] is False
+
+
+def intervals(session, counts):
+    """What the state should say about classes if this many images of the draw have each label."""
+    audit, labels = session.state.audit, session.labels()
+    judged = [(labels[session.row_of[f]], audit.judged[f]) for f in audit.files if f in audit.judged]
+    found = audit_classes([ours == yours for ours, yours in judged], [ours for ours, _ in judged], counts)
+    return {name: [e.value, e.low, e.high, e.n] for name, e in found.items()}
+
+
+def judge_all(session, n):
+    """Judge as many images, every fifth of them wrong; returns what the state says about classes."""
+    for i in range(n):
+        judge_next(session, "violet" if i % 5 == 0 else None)
+    return {name: rest for name, *rest in audit_state(session)["classes"]}
+
+
+def test_classes_are_counted_among_the_images_that_could_be_drawn(session):
+    session.write(Decision("audit-start", tuple(session.files[:6]), population=36))
+    for _ in range(6):
+        judge_next(session)
+    end_audit(session)
+    session.retraining.wait(20)
+    start_audit(session)
+    classes = judge_all(session, 30)  # one of three classes has ten of them
+    labels, audit = session.labels(), session.state.audit
+    counts = Counter(labels[session.row_of[file]] for file in audit.files)
+    assert counts.total() == audit.population == 30
+    assert classes
+    assert classes == intervals(session, counts)
+    assert classes != intervals(session, Counter(labels))
+
+
+def test_images_that_joined_after_the_draw_are_not_counted(session):
+    drawn = tuple(session.files[:30])  # as if the last six had come later
+    session.write(Decision("audit-start", drawn, population=30))
+    classes = judge_all(session, 30)
+    assert classes
+    assert classes == intervals(session, Counter(session.labels()[:30]))
+
+
+def test_a_sample_of_a_larger_draw_counts_all_images_of_no_earlier_audit(session):
+    session.write(Decision("audit-start", tuple(session.files[:6]), population=36))
+    for _ in range(6):
+        judge_next(session)
+    end_audit(session)
+    session.retraining.wait(20)
+    session.write(Decision("audit-start", tuple(session.files[6:34]), population=30))
+    classes = judge_all(session, 28)
+    assert classes
+    assert classes == intervals(session, Counter(session.labels()[6:]))

@@ -25,6 +25,26 @@ def test_it_depends_on_the_labels_alone(out, fresh):
     assert (back.root, back.settings["extractor"]) == (full.root, "pixels")
 
 
+def test_the_settings_are_those_of_the_new_training(out):
+    full = Labelling.load(out)
+    labels = {file: label for file, label in zip(full.files, full.given, strict=True) if label}
+    again = full_fit(full, labels | {full.files[30]: "violet"})
+    assert again.settings["members"] == again.classifier.committee_.described()
+    first = full_fit(replace(full, classifier=None), labels)
+    assert first.settings["members"] == first.classifier.committee_.described()
+
+
+def test_labels_are_used_exactly_as_they_are(out):
+    """Else the labels that were trained on would never be those of the review, which would train again and again."""
+    full = Labelling.load(out)
+    labels = {file: f" {label}" for file, label in zip(full.files, full.given, strict=True) if label}
+    spaced = full_fit(full, labels)
+    assert spaced.classifier.classes_.tolist() == [" blue", " green", " red"]
+    more = labels | {full.files[30]: " red", full.files[31]: "red"}
+    again = full_fit(spaced, more)
+    assert {file: label for file, label in zip(again.files, again.given, strict=True) if label} == more
+
+
 def test_without_a_model_and_features_nothing_can_be_trained(out):
     full = replace(Labelling.load(out), classifier=None, neighbors=None)
     with pytest.raises(InvalidInputError, match="features of these images are unknown"):

@@ -1,6 +1,7 @@
 """Opening a labelling: one that exists, one of version 0.1, a folder of images with and without labels, and bad input."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,8 +60,6 @@ def test_what_is_no_labelling_is_refused(tmp_path, out):
 
 
 def test_a_result_of_reuse_is_refused_because_nothing_was_trained_on_it(out):
-    from dataclasses import replace
-
     full = Labelling.load(out)
     replace(full, given=[""] * 36, suspicions=[]).save(out, overwrite=True)
     with pytest.raises(InvalidInputError, match="model of an earlier run"):
@@ -93,6 +92,20 @@ def test_images_added_later_join_without_losing_a_decision(made, tmp_path):
     assert again.labels()[again.row_of["red/000.png"]] == "crimson"
     assert again.written == -1  # the files of the folder do not have the new images yet
     again.close()
+
+
+def test_new_images_that_cannot_join_are_left_out_and_named(out):
+    full = Labelling.load(out)
+    replace(full, settings=full.settings | {"graph_file": "mine.csv"}).save(out, overwrite=True)
+    shutil.copy(full.root / full.files[0], full.root / "zz_new.png")
+    steps = []
+    session = open_session(out, None, FAST, steps.append)
+    session.close()
+    assert session.files == full.files
+    assert session.labels() == full.labels
+    assert "left out (1): new images cannot be added to a labelling whose graph" in session.problem
+    assert session.problem.endswith("; got mine.csv")
+    assert [step.message for step in steps] == [session.problem]
 
 
 def test_texts_are_opened_with_and_without_labels_and_again(tmp_path):

@@ -1,6 +1,7 @@
 """What is written holds every decision, where each label comes from, and exactly the labels of a fresh training."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from PIL import Image
 
 from grande_gnn import LabelOptions, label_images
 from grande_gnn.labelling.exports import EXPORTS
+from grande_gnn.labelling.label_sets import LabelSets
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.review.rewriting import reviewed_labelling, write_reviewed
 from grande_gnn.review.session import Session
@@ -57,6 +59,21 @@ def test_fewer_than_two_classes_are_written_without_training(session):
     assert result.labels == ["red" if row in (20, 21) else "" for row in range(36)]
     np.testing.assert_array_equal(result.confidence, [float(row in (20, 21)) for row in range(36)])
     assert result.accuracy is None
+
+
+def test_a_withdrawn_model_leaves_no_opinion_behind(session, out):
+    session.full = replace(
+        session.full, label_sets=[["red"]] * 36, sets_made=LabelSets(0.8, "split", 5), doubts=["Few labels."],
+        unreached=np.ones(36, dtype=bool),
+    )  # fmt: skip
+    session.decide("none", list(range(12)))
+    session.decide("label", [20, 21], "red")
+    result = write_reviewed(session)
+    assert (result.label_sets, result.sets_made, result.doubts) == (None, None, [])
+    assert (result.unfamiliar, result.is_unfamiliar) == (None, None)
+    assert not result.unreached.any()
+    again = Labelling.load(out)
+    assert (again.label_sets, again.sets_made, again.doubts, again.unfamiliar) == (None, None, [], None)
 
 
 def test_an_export_is_written_too(session, out):

@@ -103,13 +103,19 @@ def standing(decisions: Iterable[Decision]) -> list[Decision]:
 
 
 def n_pending(decisions: Sequence[Decision], settings: Mapping[str, object]) -> int:
-    """How many decisions about images and classes the files with these settings do not include yet."""
+    """How many decisions about images and classes the files with these settings do not include yet.
+
+    A decision that the files include and that was undone since counts too: they are not without it yet.
+    """
     mark = settings.get(MARK, 0)
     known = mark if isinstance(mark, int) else 0
-    return sum(
-        decision.id > known and decision.kind in _EFFECTS and decision.kind != "skip"
-        for decision in standing(decisions)
-    )
+    before = _changing(decision for decision in decisions if decision.id <= known)
+    return len(before ^ _changing(decisions))
+
+
+def _changing(decisions: Iterable[Decision]) -> set[int]:
+    """The numbers of the decisions that count and change what the files hold."""
+    return {d.id for d in standing(decisions) if d.kind in _EFFECTS and d.kind != "skip"}
 
 
 def apply_decisions(decisions: Sequence[Decision], given: Mapping[str, str]) -> Corrections:

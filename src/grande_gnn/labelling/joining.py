@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,9 @@ from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import ImageSet, find_images
 from grande_gnn.labelling.assess import assess
 from grande_gnn.labelling.earlier_network import earlier_parts, with_doubt
+from grande_gnn.labelling.folder import thumbnails_in
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.model_settings import RECALL, model_settings
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import extract_images
 from grande_gnn.labelling.steps import Progress, Step, counted
@@ -51,6 +53,7 @@ def join_new_images(
         raise InvalidInputError(
             "new images can only be added to a labelling that has a model: label the images again; got one without a model"
         )
+    _check_graph(labelling)
     options = replace(options, extractor=str(labelling.settings["extractor"]))
     parts = earlier_parts(labelling.settings, labelling.adapted_weights, options.weights)
     extraction = extract_images(fresh, options, progress, parts)
@@ -59,12 +62,27 @@ def join_new_images(
     features = np.concatenate([clf.features_[: len(labelling.files)], extraction.features()])
     files = [*labelling.files, *extraction.images.files]
     labels = [*labelling.given, *extraction.images.labels]
+    coverage = None if labelling.sets_made is None else labelling.sets_made.coverage
     with counted(progress):
-        result = with_doubt(assess(clone(clf).fit(features, labels), labels, files), labelling.settings)
+        result = assess(clone(clf).fit(features, labels), labels, files, coverage=coverage)
+    result = with_doubt(result, labelling.settings)
+    # The neighbors were searched anew, perhaps exactly this time.
+    earlier = {name: value for name, value in labelling.settings.items() if name != RECALL}
     return replace(
         result,
         root=labelling.root,
         problems=[*labelling.problems, *extraction.images.problems],
-        settings=labelling.settings | asdict(result.calibration),
+        settings=earlier | model_settings(result),
         adapted_weights=labelling.adapted_weights,
+        thumbnails=thumbnails_in(fresh.root, files),
     )
+
+
+def _check_graph(labelling: Labelling) -> None:
+    """Refuse a graph or ranked lists from a file, which do not have the new images."""
+    for name, what in (("graph_file", "graph"), ("lists_file", "ranked lists")):
+        if file := labelling.settings.get(name):
+            raise InvalidInputError(
+                f"new images cannot be added to a labelling whose {what} came from a file, which does not have them: label "
+                f"again with a file that has the new images; got {file}"
+            )

@@ -214,11 +214,14 @@ class Labelling:
         """Label again with some given labels changed: ``{file: label}``, ``""`` to withdraw a label.
 
         Nothing is searched or chosen again: features, neighbors, graph and settings stay as they are. A label that is
-        new becomes a new class.
+        new becomes a new class, without the spaces around its name.
         """
         from grande_gnn.labelling.run import relabel
 
-        return relabel(self, corrections)
+        # A class that was given as " cat" keeps its name: without the space, the label would be another class.
+        known = set(self.given)
+        exact = {file: label if label in known else label.strip() for file, label in corrections.items()}
+        return relabel(self, exact)
 
 
 def write_predictions(path: str | Path, labelling: Labelling) -> None:

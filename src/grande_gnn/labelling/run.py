@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts, wi
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
 from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.model_settings import model_settings
 from grande_gnn.labelling.needs import check_label_memory, n_classes, training_memory
 from grande_gnn.labelling.old_signature import accepts_old_signature
 from grande_gnn.labelling.result import Labelling
@@ -212,7 +213,7 @@ def extract_images(
 
 
 def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
-    """See :meth:`Labelling.corrected`."""
+    """See :meth:`Labelling.corrected`; labels are used as they are, because classes may have spaces around their names."""
     clf = labelling.classifier
     if clf is None or not any(labelling.given):
         raise InvalidInputError(
@@ -226,13 +227,13 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
             raise InvalidInputError(
                 f"corrections must name files of the labelling, such as {labelling.files[0]!r}; got {file!r}"
             )
-        labels[row_of[file]] = label.strip()
+        labels[row_of[file]] = label
     coverage = None if labelling.sets_made is None else labelling.sets_made.coverage
     result = assess(clf.refit(labels), labels, labelling.files, coverage=coverage)
     result = with_doubt(result, labelling.settings)
     names = ("root", "problems", "texts", "thumbnails", "adapted_weights")
     kept = {name: getattr(labelling, name) for name in names}
-    return replace(result, **kept, settings=labelling.settings | _calibration(result))
+    return replace(result, **kept, settings=labelling.settings | model_settings(result))
 
 
 def _find(images: Place | ImageSet, options: LabelOptions, tell: Progress) -> ImageSet:
@@ -317,21 +318,11 @@ def _with_images(result: Labelling, extraction: Extraction, options: LabelOption
 def _settings(
     result: Labelling, options: LabelOptions, network: Mapping[str, str | None]
 ) -> dict[str, object]:
-    clf = result.classifier
-    assert clf is not None  # just fitted or loaded
-    files = {name: str(getattr(options, name)) for name in ("graph_file", "lists_file")}
+    files = {name: getattr(options, name) for name in ("graph_file", "lists_file")}
     return {
-        "version": __version__, "extractor": None, "weights": None, **network,
-        "model": clf.problem_.settings.kind.name, "degree": clf.problem_.degree.name, "graph": clf.choice_.graph,
-        "n_neighbors": clf.choice_.n_neighbors, "normalize": clf.choice_.normalize, "sigma": clf.choice_.sigma,
-        "members": clf.committee_.described(), "seed": options.seed, **_calibration(result),
-        **{name: file for name, file in files.items() if getattr(options, name) is not None},
-        **({} if clf.neighbors_.recall is None else {"neighbor_recall": str(clf.neighbors_.recall)}),
+        "version": __version__, "extractor": None, "weights": None, **network, **model_settings(result),
+        "seed": options.seed, **{name: str(file) for name, file in files.items() if file is not None},
     }  # fmt: skip
-
-
-def _calibration(result: Labelling) -> dict[str, object]:
-    return asdict(result.calibration)
 
 
 def _finished(result: Labelling, out: Place | None, options: LabelOptions, tell: Progress) -> Labelling:

@@ -12,6 +12,7 @@ from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Neighbors
 from grande_gnn.images import Extraction, ImageSet, default_extractor, find_images
 from grande_gnn.labelling.calibration import Calibration
+from grande_gnn.labelling.earlier_network import earlier_parts
 from grande_gnn.labelling.folder import check_destination
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
@@ -83,6 +84,8 @@ def with_features(
         )
     labels = [known.get(file, label) for file, label in zip(found.files, found.labels, strict=True)]
     again = replace(found, labels=labels)
-    extraction = extract_images(again, replace(options, extractor=extractor), progress)
-    fresh = _unlabelled(extraction, replace(options, extractor=extractor))
+    options = replace(options, extractor=extractor)
+    parts = earlier_parts(labelling.settings, labelling.adapted_weights, options.weights)
+    extraction = extract_images(again, options, progress, parts)
+    fresh = _unlabelled(extraction, options)
     return replace(fresh, settings=labelling.settings)

@@ -106,13 +106,27 @@ def audit_state(session: Session) -> dict[str, Any]:
             "method": METHOD,
         }
         if judged and not audit.is_over:
-            counts = Counter(label for label in session.labels() if label)
-            classes = audit_classes(outcomes, [ours for _, ours, _ in judged], counts)
+            classes = audit_classes(outcomes, [ours for _, ours, _ in judged], _class_counts(session, audit))
             state["classes"] = [[name, e.value, e.low, e.high, e.n] for name, e in classes.items()]
             state["last"] = [judged[-1][2], judged[-1][1]]
             wrong = [(session.row_of[f], ours, yours) for f, ours, yours in judged if ours != yours]
             state["wrong"] = wrong[-60:]
         return state
+
+
+def _class_counts(session: Session, audit: Audit) -> Counter[str]:
+    """How many images of the draw have each label.
+
+    Images of earlier audits were not in the draw, and neither were images that joined the labelling since. The latter are
+    known only if all images of the draw are in the sample.
+    """
+    sample = set(audit.files) if len(audit.files) == audit.population else None
+    earlier = session.state.audited
+    return Counter(
+        label
+        for file, label in zip(session.files, session.labels(), strict=True)
+        if label and (file not in earlier if sample is None else file in sample)
+    )
 
 
 def _judged(session: Session, audit: Audit) -> list[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.label_options import LabelOptions
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import label_features
+from grande_gnn.labelling.run import label_features, relabel
 
 __all__ = ["full_fit"]
 
@@ -22,7 +22,7 @@ def full_fit(labelling: Labelling, labels: Mapping[str, str]) -> Labelling:
     if labelling.classifier is not None:
         given = dict(zip(labelling.files, labelling.given, strict=True))
         wanted = {file: labels.get(file, "") for file in labelling.files}
-        return labelling.corrected({file: label for file, label in wanted.items() if label != given[file]})
+        return relabel(labelling, {file: label for file, label in wanted.items() if label != given[file]})
     if labelling.neighbors is None:
         raise InvalidInputError(
             "the features of these images are unknown, so nothing can be trained: label them again; "

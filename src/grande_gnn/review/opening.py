@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.images import find_images
+from grande_gnn.images import ImageSet, find_images
 from grande_gnn.labelling.joining import join_new_images, new_images
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import label_images
 from grande_gnn.labelling.start import start_labelling, with_features
-from grande_gnn.labelling.steps import Progress
+from grande_gnn.labelling.steps import Progress, Step
 from grande_gnn.labelling.text_labelling import label_texts, start_texts
 from grande_gnn.review.session import Session
 from grande_gnn.texts import are_texts, read_texts
@@ -58,7 +58,21 @@ def open_session(
     fresh = new_images(labelling, options.labels)
     if fresh is None:
         return Session(folder, labelling)
-    joined = join_new_images(labelling, fresh, options, progress)
+    return _joined(folder, labelling, fresh, options, progress)
+
+
+def _joined(
+    folder: Path, labelling: Labelling, fresh: ImageSet, options: LabelOptions, progress: Progress | None
+) -> Session:
+    """The session on the old and the new images, or on the old ones if the new ones cannot be added."""
+    try:
+        joined = join_new_images(labelling, fresh, options, progress)
+    except InvalidInputError as error:
+        session = Session(folder, labelling)
+        session.problem = f"The new images in the folder are left out ({len(fresh)}): {error}"
+        if progress is not None:
+            progress(Step("find", message=session.problem))
+        return session
     labels = dict(zip(joined.files, joined.given, strict=True))
     return Session(folder, joined, {file: labels[file] for file in fresh.files if labels.get(file)})
 

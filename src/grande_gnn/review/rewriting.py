@@ -45,13 +45,18 @@ def reviewed_labelling(session: Session) -> Labelling:
 
 
 def _untrained(full: Labelling, labels: dict[str, str]) -> Labelling:
-    """The given labels alone: there is nothing to learn from fewer than two classes."""
+    """The given labels alone: there is nothing to learn from fewer than two classes.
+
+    Whatever the earlier model said about images goes with it.
+    """
     given = [labels.get(file, "") for file in full.files]
     sure = np.array([1.0 if label else 0.0 for label in given])
     nothing = [""] * len(given)
     return replace(
         full, labels=given, given=given, confidence=sure, margin=sure, runner_up=nothing, suspicions=[],
-        accuracy=None, class_accuracy={}, bins=[], note="Label images of at least two classes to have the others labelled.",
+        accuracy=None, class_accuracy={}, bins=[], doubts=[], unfamiliar=None, is_unfamiliar=None, label_sets=None,
+        sets_made=None, unreached=np.zeros(len(given), dtype=bool),
+        note="Label images of at least two classes to have the others labelled.",
     )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ class Session:
         """For each image whose label the latest full training changed, the label before it."""
         self.version = 1
         self.problem = ""
-        """Why the latest training failed; ``""`` if it did not."""
+        """Why the latest training failed, or what is missing from this review; ``""`` if nothing is wrong."""
         mark = labelling.settings.get(MARK, 0)
         self.written = mark if isinstance(mark, int) else 0
         """The number of the last decision that the files of the folder include."""

@@ -41,3 +41,23 @@ def test_a_single_class_is_a_warning_of_the_callers_caller():
 def test_errors_become_one_line():
     with pytest.raises(InvalidInputError, match=r"^a b$"), one_line_errors():
         raise ValueError("a\n  b")
+
+
+@pytest.mark.parametrize("missing", ["nan", "-1", "None"])
+def test_a_text_that_stood_for_a_missing_label_is_a_warning(missing):
+    with pytest.warns(UserWarning, match=f"a class is called '{missing}': if that means unlabelled"):
+        codes, classes = check_labels(np.array(["a", missing, "b"]), 3, "Estimator")
+    assert missing in classes
+    assert (codes >= 0).all()
+
+
+def test_missing_labels_themselves_are_no_class(recwarn):
+    assert check_labels(np.array(["a", None, "b", np.nan, ""], dtype=object), 5, "Estimator")[0].tolist() == [
+        0,
+        -1,
+        1,
+        -1,
+        -1,
+    ]
+    assert check_labels([0, -1, 1], 3, "Estimator")[0].tolist() == [0, -1, 1]
+    assert not recwarn.list

@@ -89,3 +89,12 @@ def test_an_unknown_stage_is_shown_by_its_name(terminal):
     assert show._bar.desc == "knn"
     show.close()
     assert "knn" not in STAGES
+
+
+def test_what_was_done_before_does_not_count_as_speed(terminal):
+    """An adaptation that continues at step 400 of 540 has not made 400 steps in its first second."""
+    show = StageBars()
+    show("adapt", 400, 540)
+    show("adapt", 401, 540)
+    assert (show._bar.initial, show._bar.n) == (400, 401)
+    show.close()

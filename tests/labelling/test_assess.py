@@ -363,3 +363,11 @@ def test_numbers_are_labels_too(groups):
     assert by_number.given == [str(c) if c >= 0 else "" for c in codes]
     assert [str(NAMES[int(label)]) for label in by_number.labels] == by_name.labels
     np.testing.assert_array_equal(by_number.confidence, by_name.confidence)
+
+
+def test_where_everything_is_labelled_only_the_labels_were_checked(groups):
+    X, classes, _ = groups()
+    everything = [str(NAMES[c]) for c in classes]
+    result, _ = labelled(X, everything)
+    assert result.note.endswith("All images have labels, so these were only checked.")
+    assert "unlabelled images" not in result.note

@@ -188,3 +188,16 @@ def test_no_more_is_drawn_than_the_decision_needs(monkeypatch):
         assert decisions[0] == decisions[1]
         assert counts[1] == doubts.N_PERMUTATIONS
         assert counts[0] == doubts.N_PERMUTATIONS if decisions[0] else counts[0] < doubts.N_PERMUTATIONS
+
+
+@pytest.mark.parametrize(
+    ("effective", "words"),
+    [
+        (0.0, "Each class has only one label"),
+        (1.2, "only 1 independent one,"),
+        (3.0, "only 3 independent ones,"),
+    ],
+)
+def test_what_the_labels_are_worth(effective, words):
+    (said,) = reasons({"labels": 0.1}, 0.4, **(ABOUT | {"effective": effective}))
+    assert words in said

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from grande_gnn import Labelling, LabelOptions, label_images
-from grande_gnn.errors import FileFormatError, InvalidInputError
+from grande_gnn.errors import FileFormatError, InvalidInputError, InvalidTypeError
 from grande_gnn.graph import Neighbors, build_graph, ranked_lists
 from grande_gnn.graph.graph_files import save_graph, save_lists
 from grande_gnn.graph.neighbors import BACKENDS
@@ -322,6 +322,15 @@ def test_a_class_with_spaces_around_its_name_can_be_given_again(groups):
     result = label_features(X, spaced, options=FIXED).corrected({"40": " cat", "50": " dog", "51": " yak "})
     assert (result.given[40], result.given[50], result.given[51]) == (" cat", "dog", "yak")
     assert result.classifier.classes_.tolist() == [" cat", "dog", "elk", "yak"]
+
+
+def test_none_withdraws_a_label_and_other_types_are_refused(groups):
+    X, _, given = groups()
+    result = label_features(X, given, options=FIXED)
+    first = result.files[0]
+    assert result.corrected({first: None}).given == result.corrected({first: ""}).given
+    with pytest.raises(InvalidTypeError, match="must be a text, or None to withdraw it; got 3"):
+        result.corrected({first: 3})
 
 
 def test_a_correction_of_an_unknown_file_is_refused(groups):

@@ -17,6 +17,9 @@ from grande_gnn.internal.validation import as_label_array, encode_labels
 
 __all__ = ["check_labels", "one_line_errors"]
 
+MISSING = frozenset({"nan", "NaN", "None", "<NA>", "-1"})
+"""Texts that arrays of strings hold where a label was missing before it became a text."""
+
 
 def check_labels(y: Any, n: int, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The class code of each label, −1 if it is missing, and the classes; ``name`` is that of the estimator."""
@@ -35,6 +38,12 @@ def check_labels(y: Any, n: int, name: str) -> tuple[NDArray[np.int64], NDArray[
         hint = "; if -1 is a class of yours, rename it: -1 means unlabelled" if numeric else ""
         warnings.warn(
             f"only one class is labelled ({classes[0]}), so every sample gets it{hint}",
+            UserWarning,
+            stacklevel=3,
+        )
+    for name in sorted(MISSING & {str(label) for label in classes if isinstance(label, str)}):
+        warnings.warn(
+            f"a class is called {name!r}: if that means unlabelled, use None, NaN, -1 or an empty string instead",
             UserWarning,
             stacklevel=3,
         )

@@ -58,7 +58,7 @@ class StageBars:
         if self._bar is not None and (stage != self._stage or total != self._bar.total or done < self._bar.n):
             self.close()
         if self._bar is None:
-            self._bar, self._stage = _new_bar(stage, total), stage
+            self._bar, self._stage = _new_bar(stage, done, total), stage
         if detail:
             self._bar.set_postfix_str(detail, refresh=False)
         self._bar.update(done - self._bar.n)
@@ -72,11 +72,11 @@ class StageBars:
             self._bar = None
 
 
-def _new_bar(stage: str, total: int) -> Any:
+def _new_bar(stage: str, done: float, total: int) -> Any:
     from tqdm import tqdm
 
     title, unit, in_logs = STAGES.get(stage, Stage(stage, "training"))
     return tqdm(
-        total=total, desc=title, unit=unit, file=sys.stderr, leave=in_logs, delay=0 if in_logs else SHORT,
+        total=total, initial=done, desc=title, unit=unit, file=sys.stderr, leave=in_logs, delay=0 if in_logs else SHORT,
         disable=not (in_logs or sys.stderr.isatty()), bar_format=FORMAT,
     )  # fmt: skip

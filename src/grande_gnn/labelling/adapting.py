@@ -172,7 +172,8 @@ class _Work:
             if stage == "adapt":
                 self.tell(number * steps + done, 3 * steps, "", detail)
 
-        self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}.")
+        again = ", from where an earlier run stopped" if path.with_suffix(".checkpoint").exists() else ""
+        self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}{again}.")
         adapted = adapt_network(
             self.squares, codes, self.name, partial(self._teach, probabilities),
             replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, error=self.error,

@@ -107,7 +107,7 @@ def assess(
         doubts=outlook.doubts,
         unfamiliar=outlook.unfamiliar,
         is_unfamiliar=outlook.is_unfamiliar,
-        note=_how_checked(len(views.rows), int(views.answerable.sum())),
+        note=_how_checked(len(views.rows), int(views.answerable.sum()), int((codes < 0).sum())),
     )
 
 
@@ -300,17 +300,17 @@ def _named_sets(sets: NDArray[np.bool_], names: NDArray[np.str_], result: Labell
     return found
 
 
-def _how_checked(n_labels: int, n_answerable: int) -> str:
+def _how_checked(n_labels: int, n_answerable: int, n_unlabelled: int) -> str:
     """How the accuracy was estimated."""
     if not n_answerable:
         return (
             f"Each of the {n_labels} labels is the only one of its class, so none could be held out: the estimate rests "
             "on the confidence of the model."
         )
-    return (
-        f"Two models, each trained on half of the {n_labels} labels, predicted the labels they did not know; how sure "
-        "they are of the unlabelled images tells how often those are right."
-    )
+    how = f"Two models, each trained on half of the {n_labels} labels, predicted the labels they did not know"
+    if not n_unlabelled:
+        return f"{how}. All images have labels, so these were only checked."
+    return f"{how}; how sure they are of the unlabelled images tells how often those are right."
 
 
 def _why_unchecked(codes: Codes) -> str:

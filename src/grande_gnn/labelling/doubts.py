@@ -175,10 +175,13 @@ def reasons(
 
 
 def _about_labels(n_labels: int, effective: float) -> str:
+    if not effective:
+        return "Each class has only one label, so none could be held out: label a second image of each class."
     if effective < 0.7 * n_labels:
+        worth = max(1, round(effective))
         return (
-            f"The {n_labels} labels are worth only {max(1, round(effective))} independent ones, because they are next to "
-            "each other in file order or unevenly spread over the classes: label images that are far apart."
+            f"The {n_labels} labels are worth only {worth} independent {'ones' if worth > 1 else 'one'}, because they are "
+            "next to each other in file order or unevenly spread over the classes: label images that are far apart."
         )
     return f"There are only {n_labels} labels: label more images."
 

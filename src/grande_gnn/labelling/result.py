@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grande_gnn.errors import FileFormatError
+from grande_gnn.errors import FileFormatError, InvalidTypeError
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.csv_file import read_csv, write_csv
 from grande_gnn.labelling.confidence import AccuracyEstimate, Calibration, ReliabilityBin
@@ -169,7 +169,8 @@ class Labelling:
         n_classes = len(set(self.labels) if clf is None else clf.classes_)
         given = self.settings.get("graph_file")
         how = "" if clf is None else f" with {f'the graph in {given}' if given else clf.committee_}"
-        lines = [f"{new} {self.things} labelled in {n_classes} classes{how}."]
+        classes = "1 class" if n_classes == 1 else f"{n_classes} classes"
+        lines = [f"{new} {self.things} labelled in {classes}{how}."]
         if self.accuracy is not None:
             e = self.accuracy
             lines.append(
@@ -210,17 +211,24 @@ class Labelling:
         with settled(Path(folder)):
             return load_labelling(Path(folder))
 
-    def corrected(self, corrections: Mapping[str, str]) -> Labelling:
-        """Label again with some given labels changed: ``{file: label}``, ``""`` to withdraw a label.
+    def corrected(self, corrections: Mapping[str, str | None]) -> Labelling:
+        """Label again with some given labels changed: ``{file: label}``, ``""`` or None to withdraw a label.
 
         Nothing is searched or chosen again: features, neighbors, graph and settings stay as they are. A label that is
         new becomes a new class, without the spaces around its name.
         """
         from grande_gnn.labelling.run import relabel
 
+        if wrong := [
+            label for label in corrections.values() if label is not None and not isinstance(label, str)
+        ]:
+            raise InvalidTypeError(
+                f"a corrected label must be a text, or None to withdraw it; got {wrong[0]!r}"
+            )
         # A class that was given as " cat" keeps its name: without the space, the label would be another class.
         known = set(self.given)
-        exact = {file: label if label in known else label.strip() for file, label in corrections.items()}
+        named = {file: label or "" for file, label in corrections.items()}
+        exact = {file: label if label in known else label.strip() for file, label in named.items()}
         return relabel(self, exact)
 
 

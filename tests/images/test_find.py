@@ -90,6 +90,55 @@ def test_links_are_followed_and_loops_cut(tmp_path: Path) -> None:
     assert "broken link" in reasons(images)["cat/gone.jpg"]
 
 
+def test_links_to_folders_further_up_are_not_followed(tmp_path: Path) -> None:
+    put(tmp_path / "all", "odd/cat/1.jpg", "odd/dog/1.jpg", "other/1.jpg", "other/2.jpg")
+    root = tmp_path / "all" / "odd"
+    os.symlink("..", root / "loop")
+    images = find_images(root)
+    assert images.class_counts == {"cat": 1, "dog": 1}
+    assert reasons(images) == {"loop": "link to a folder that holds the link or the images"}
+
+
+def test_a_link_in_a_linked_folder_does_not_lead_up_from_there(tmp_path: Path) -> None:
+    put(tmp_path / "outside", "birds/1.jpg", "other/1.jpg")
+    root = put(tmp_path / "root", "cat/1.jpg")
+    os.symlink(tmp_path / "outside" / "birds", root / "bird")
+    os.symlink("..", tmp_path / "outside" / "birds" / "up")
+    images = find_images(root)
+    assert labels(images) == {"bird/1.jpg": "bird", "cat/1.jpg": "cat"}
+    assert list(reasons(images)) == ["bird/up"]
+
+
+RESULT = ("predictions.csv", "settings.json", "model/model.json", "image-folder/cat/1.jpg")
+
+
+def test_results_among_the_images_are_left_out_and_said(tmp_path: Path) -> None:
+    put(tmp_path, "cat/1.jpg", "dog/1.jpg", *(f"labelled/{name}" for name in RESULT))
+    images = find_images(tmp_path)
+    assert labels(images) == {"cat/1.jpg": "cat", "dog/1.jpg": "dog"}
+    assert not images.problems
+    assert images.notes[1:] == ["labelled/ holds results of grande label, so its files are left out."]
+
+
+def test_results_are_left_out_wherever_they_are_but_not_as_the_folder_itself(tmp_path: Path) -> None:
+    out = put(tmp_path / "out", *RESULT)
+    root = put(tmp_path / "root", "cat/1.jpg", "dog/1.jpg", *(f"cat/runs/{name}" for name in RESULT))
+    os.symlink(out, root / "linked")
+    assert [note.split("/ ")[0] for note in find_images(root).notes[1:]] == ["cat/runs", "linked"]
+    assert find_images(root).class_counts == {"cat": 1, "dog": 1}
+    assert find_images(out).files == ["image-folder/cat/1.jpg"]
+    with pytest.raises(
+        InvalidInputError, match=r"has no images .*\(out/ holds results .* left out\): .*got 0 oth"
+    ):
+        find_images(put(tmp_path / "parent", *(f"out/{name}" for name in RESULT)))
+
+
+@pytest.mark.parametrize("missing", ["predictions.csv", "settings.json", "model/model.json"])
+def test_a_class_folder_with_some_files_of_a_result_is_none(tmp_path: Path, missing: str) -> None:
+    put(tmp_path, "dog/1.jpg", "cat/1.jpg", *(f"cat/{name}" for name in RESULT if name != missing))
+    assert find_images(tmp_path).class_counts == {"cat": 2, "dog": 1}
+
+
 def test_what_is_no_image_is_listed_and_hidden_files_are_not(tmp_path: Path) -> None:
     put(
         tmp_path, "cat/1.jpg", "cat/notes.txt", ".hidden/x.jpg", "cat/.DS_Store", "dog/Thumbs.db", "dog/2.jpg"
@@ -128,6 +177,14 @@ def test_labels_csv_in_the_folder_is_used(tmp_path: Path) -> None:
     assert images.labels == ["cat", "", ""]
     assert not images.problems
     assert "labels.csv" in images.notes[0]
+
+
+def test_labels_in_a_table_that_may_be_slips_are_noted(tmp_path: Path) -> None:
+    put(tmp_path, "1.jpg", "2.jpg", "3.jpg")
+    (tmp_path / "labels.csv").write_text("file,label\n1.jpg,cat\n2.jpg,Cat\n3.jpg,nan\n")
+    images = find_images(tmp_path)
+    assert images.labels == ["cat", "Cat", "nan"]
+    assert len(images.notes) == 3
 
 
 def test_several_csv_files_with_labels_are_ambiguous(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.images import ImageSet, find_images
-from grande_gnn.images.labels_csv import has_label_columns, read_label_csv
+from grande_gnn.images.labels_csv import has_label_columns, label_notes, read_label_csv
 
 
 def put(root: Path, *names: str) -> Path:
@@ -93,6 +93,51 @@ def test_an_ambiguous_name_matches_nothing(tmp_path: Path) -> None:
     images = find_images(tmp_path, tmp_path / "l.csv")
     assert images.labels == ["", "", "dog"]
     assert list(reasons(images)) == ["1.jpg"]
+
+
+@pytest.mark.parametrize(
+    "name", ["image_0001.JPG", "sub/image_0001.JPG", "./Sub/IMAGE_0001.jpg", "SUB\\image_0001.jpg"]
+)
+def test_case_is_ignored_if_one_file_fits(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "sub/image_0001.jpg", "sub/image_0002.jpg")
+    (tmp_path / "l.csv").write_text(f"file,label\n{name},cat\n")
+    images = find_images(tmp_path, tmp_path / "l.csv")
+    assert images.labels == ["cat", ""]
+    assert not images.problems
+
+
+def test_case_counts_if_it_tells_files_apart(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text("file,label\nA.jpg,cat\na.jpg,dog\na.JPG,cow\nB.jpg,cat\n")
+    labels, problems = read_label_csv(tmp_path / "l.csv", tmp_path, ["A.jpg", "a.jpg", "x/b.jpg", "y/b.jpg"])
+    assert labels == ["cat", "dog", "", ""]
+    assert [problem.file for problem in problems] == ["a.JPG", "B.jpg"]
+
+
+def test_classes_that_differ_in_case_only_are_noted_once() -> None:
+    said = "{} and {} are two classes that differ in case only: use one spelling if they are the same."
+    assert label_notes(["BLUEBELL", "bluebell", "bluebell", "daisy", "Daisy", ""]) == [
+        said.format("bluebell", "BLUEBELL")
+    ]
+    assert label_notes(["bluebell", "daisy", "bluebell", ""]) == []
+    (note,) = label_notes(["x\n" * 1000, "X\n" * 1000])
+    assert "\n" not in note
+    assert len(note) < 300
+
+
+@pytest.mark.parametrize(
+    "name", ["nan", "NaN", "NA", "N/A", "None", "null", "unlabelled", "Unlabeled", "-1", "?"]
+)
+def test_a_class_that_may_mean_unlabelled_is_noted(name: str) -> None:
+    assert label_notes(["rose", name, "", name]) == [
+        f"A class is called {name}: if that means unlabelled, leave its cells empty."
+    ]
+    assert label_notes(["rose", name, "", "0"])
+
+
+def test_several_classes_that_may_mean_unlabelled_are_one_note() -> None:
+    assert label_notes(["?", "?", "none", "rose", "nana", "1"]) == [
+        "Classes are called ? and none: if that means unlabelled, leave their cells empty."
+    ]
 
 
 @pytest.mark.parametrize(

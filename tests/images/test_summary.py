@@ -43,6 +43,15 @@ def test_a_folder_without_labels(tmp_path: Path) -> None:
     assert sum("(unlabelled)" in line for line in text.splitlines()) == 1
 
 
+def test_one_class_is_no_classes(tmp_path: Path) -> None:
+    put(tmp_path, "x.jpg")
+    (tmp_path / "labels.csv").write_text("file,label\nx.jpg,nan\n")
+    text = summarize(find_images(tmp_path))
+    assert text.startswith("1 image in ")
+    assert "1 labelled in 1 class, 0 unlabelled" in text
+    assert "A class is called nan" in text
+
+
 def test_the_old_spelling_warns() -> None:
     import grande_gnn.images.summary as module
 

@@ -169,6 +169,30 @@ def test_places_named_by_options_are_not_replaced(tmp_path):
         check_destination(tmp_path / "out", [], {"graph_file": tmp_path / "out" / "model" / "graph.npz"})
 
 
+def test_copies_are_not_put_among_the_images(tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    (tmp_path / "link").symlink_to(photos)
+    check_destination(tmp_path / "out", iter([photos]), {"copy_to": tmp_path / "photos-sorted"})
+    for place in (photos / "sorted", tmp_path / "link" / "deep" / "sorted", photos):
+        with pytest.raises(InvalidInputError, match=r"further images .* outside it with --copy-to; got .*/"):
+            check_destination(tmp_path / "out", iter([tmp_path / "other", photos]), {"copy_to": place})
+
+
+def test_copies_in_a_result_among_the_images_are_not_found_again(photos):
+    from grande_gnn import label_images
+    from grande_gnn.images import find_images
+
+    before = find_images(photos)
+    options = LabelOptions(
+        extractor="pixels", paper=True, model="sgc", workers=0, device="cpu", export=("image-folder",)
+    )
+    label_images(photos, photos / "labelled", options)
+    assert any((photos / "labelled" / "image-folder").rglob("*.*"))
+    after = find_images(photos)
+    assert (after.files, after.labels) == (before.files, before.labels)
+
+
 def test_settings_hold_what_other_programs_read(result, tmp_path):
     result.save(tmp_path / "out")
     settings = json.loads((tmp_path / "out" / "settings.json").read_text(encoding="utf-8"))

@@ -133,8 +133,11 @@ def test_what_does_not_exist(tmp_path):
 def test_a_summary(tmp_path):
     said = read_texts(write(tmp_path / "t.csv", "text,label\none,a\ntwo,\n")).summary()
     assert "2 texts" in said
-    assert "1 labelled in 1 classes, 1 unlabelled" in said
+    assert "1 labelled in 1 class, 1 unlabelled" in said
     assert "(unlabelled)  two" in said
+    said = read_texts(write(tmp_path / "t.csv", "text,label\none,a\n,b\n")).summary()
+    assert said.startswith("1 text in ")
+    assert said.endswith("\n1 problem")
 
 
 def test_a_very_long_text_is_cut_and_the_others_are_read(tmp_path):

@@ -1,7 +1,7 @@
 """Find images and their labels in a folder.
 
-Every regular file is found once: links are followed and loops are cut. Labels come from a CSV
-(see :mod:`~grande_gnn.images.labels_csv`) or, if there is none, from class folders::
+Every regular file is found once: links are followed and loops are cut. Folders with results of earlier labellings are left
+out. Labels come from a CSV (see :mod:`~grande_gnn.images.labels_csv`) or, if there is none, from class folders::
 
     root/<class>/....jpg                 labelled
     root/....jpg, root/unlabeled/....jpg unlabelled
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.images.labels_csv import has_label_columns, read_label_csv
+from grande_gnn.images.labels_csv import has_label_columns, label_notes, read_label_csv
 from grande_gnn.images.problems import Problem
 
 __all__ = ["FolderFiles", "ImageSet", "find_images", "find_samples", "has_image_suffix", "walk"]
@@ -34,6 +34,9 @@ _SUFFIX = re.compile(
 _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"II*\0", b"MM\0*")
 _HIDDEN = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
 """Files that operating systems leave in folders; they are skipped silently, like names that start with a dot."""
+_RESULT = frozenset({"predictions.csv", "settings.json", "model"})
+"""What a folder holds that a labelling was written to. Its exports may be copies of the images, sorted by predicted label:
+read as class folders, they would contradict the labels of the originals."""
 
 
 @dataclass(frozen=True)
@@ -95,20 +98,21 @@ def find_samples(
     found = walk(root)
     samples, others = choose(found)
     if not samples:
+        left_out = f" ({' '.join(found.notes).rstrip('.')})" if found.notes else ""
         raise InvalidInputError(
-            f"{root} has no {wanted}: is it the right folder? got {len(others)} other file(s)"
+            f"{root} has no {wanted}{left_out}: is it the right folder? got {len(others)} other file(s)"
         )
     table = Path(labels) if labels is not None else _labels_file(root, others)
     if table is not None:
         if not table.is_file():
             raise InvalidInputError(f"the labels file must be an existing file; got {table}")
         names, problems = read_label_csv(table, root, samples)
-        notes = [f"Labels are read from {table}."]
+        notes = [f"Labels are read from {table}.", *label_notes(names)]
     else:
         names, notes = _folder_labels(samples)
         problems = []
     rest = [Problem(file, f"not {one}") for file in others if table is None or root / file != table]
-    return ImageSet(root, samples, names, [*found.problems, *rest, *problems], notes)
+    return ImageSet(root, samples, names, [*found.problems, *rest, *problems], [*notes, *found.notes])
 
 
 def _labels_file(root: Path, others: list[str]) -> Path | None:
@@ -153,13 +157,16 @@ class FolderFiles:
     others: list[str] = field(default_factory=list)
     """Regular files that are not images, judging by their names and their first bytes."""
     problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Sentences about folders that were left out."""
 
 
 def walk(root: Path) -> FolderFiles:
     """List the files under ``root``.
 
     Folders are visited before links to folders. A link to a folder that has been visited already, which includes every loop,
-    is not followed but listed as a problem.
+    is not followed but listed as a problem; so is a link to a folder that holds ``root`` or the link. Folders below ``root``
+    with the results of a labelling are left out.
     """
     found = FolderFiles()
     visited: set[tuple[int, int]] = set()
@@ -172,17 +179,31 @@ def walk(root: Path) -> FolderFiles:
             if (info.st_dev, info.st_ino) in visited:
                 found.problems.append(Problem(folder, "link to a folder that is already included"))
                 continue
+            if is_link and _leads_up(root, folder):
+                found.problems.append(Problem(folder, "link to a folder that holds the link or the images"))
+                continue
             visited.add((info.st_dev, info.st_ino))
             with os.scandir(root / folder) as entries:
                 names = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             found.problems.append(Problem(folder, f"folder cannot be opened: {error.strerror}"))
             continue
+        if folder and {entry.name for entry in names} >= _RESULT:
+            found.notes.append(f"{folder}/ holds results of grande label, so its files are left out.")
+            continue
         for entry in names:
             _sort_entry(entry, f"{folder}/{entry.name}" if folder else entry.name, found, folders, links)
     found.images.sort()
     found.others.sort()
+    found.notes.sort()
     return found
+
+
+def _leads_up(root: Path, link: str) -> bool:
+    """Whether a link leads to a folder that holds ``root`` or the link: what else lies there was not meant to be a class."""
+    target = os.path.realpath(root / link)
+    inside = (os.path.realpath(root), os.path.realpath((root / link).parent))
+    return any(Path(place).is_relative_to(target) for place in inside)
 
 
 def _sort_entry(

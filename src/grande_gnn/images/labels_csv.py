@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import os
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
@@ -20,11 +22,17 @@ from grande_gnn.internal.table_file import (
     western,
 )
 
-__all__ = ["LABEL_COLUMNS", "has_label_columns", "read_label_csv"]
+__all__ = ["LABEL_COLUMNS", "has_label_columns", "label_notes", "read_label_csv"]
 
 _FILE_COLUMNS = (r"(file|image|img|photo|picture)(file)?(name|path)?", r"path", r"(image|img)?id", r"name")
 LABEL_COLUMNS = (r"(class)?labels?", r"class(name)?|category", r"target|species|annotation|tag|y")
 """Patterns of column names in lower case, without punctuation; earlier ones have priority."""
+
+_MISSING = frozenset({"nan", "na", "n/a", "none", "null", "unlabelled", "unlabeled", "-1", "?"})
+"""What people and programs write into cells without a label. Each may also be a class, so these are only pointed out."""
+
+_WIDEST = 80
+"""Characters of a label that a note shows."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,9 @@ def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[s
     """The label of each of ``files`` (paths relative to ``root``); ``""`` if the CSV has no label for it.
 
     A path is absolute, or relative to the CSV's folder or to ``root``. A bare name, with or without suffix, is enough if
-    only one file has it. Columns are found by their names, ignoring case and punctuation (``File Name``,
-    ``class_label``); a CSV with two columns and no known names is read as file, label. A file with two different labels
-    is left unlabelled.
+    only one file has it. If no file has exactly this path or name, case is ignored, as long as only one file fits. Columns
+    are found by their names, ignoring case and punctuation (``File Name``, ``class_label``); a CSV with two columns and no
+    known names is read as file, label. A file with two different labels is left unlabelled.
     """
     finder = _FileFinder(path.parent, root, files)
     given: dict[int, list[_Row]] = {}
@@ -73,6 +81,38 @@ def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[s
     return labels, problems
 
 
+def label_notes(labels: Iterable[str]) -> list[str]:
+    """Sentences about labels in a table that may be slips.
+
+    >>> label_notes(["rose", "Rose", "rose", ""])
+    ['rose and Rose are two classes that differ in case only: use one spelling if they are the same.']
+    """
+    names = [name for name, _ in Counter(label for label in labels if label).most_common()]
+    notes = []
+    missing = [name for name in names if name.casefold() in _MISSING]
+    if len(missing) == 1:
+        notes.append(f"A class is called {missing[0]}: if that means unlabelled, leave its cells empty.")
+    elif missing:
+        notes.append(
+            f"Classes are called {' and '.join(missing)}: if that means unlabelled, leave their cells empty."
+        )
+    spellings: dict[str, str] = {}
+    for name in names:
+        first = spellings.setdefault(name.casefold(), name)
+        if first != name:  # one pair is enough to make the user look at the table
+            notes.append(
+                f"{_shown(first)} and {_shown(name)} are two classes that differ in case only: "
+                "use one spelling if they are the same."
+            )
+            break
+    return notes
+
+
+def _shown(label: str) -> str:
+    line = " ".join(label.split())
+    return line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"
+
+
 def has_label_columns(path: Path) -> bool:
     """Whether the first line of a CSV names a column with files and one with labels."""
     try:
@@ -84,20 +124,21 @@ def has_label_columns(path: Path) -> bool:
 
 
 class _FileFinder:
-    """Finds the file that a CSV names: by path first, then by name, then by name without suffix."""
+    """Finds the file that a CSV names: by path first, then by name, then by name without suffix, at last in any case."""
 
     def __init__(self, csv_folder: Path, root: Path, files: Sequence[str]) -> None:
         self._folders = [csv_folder.absolute(), root.absolute()]
         self._root = root.absolute()
+        self._files = files
         self._by_path = {_normal(file): index for index, file in enumerate(files)}
         self._by_name = _unique(PurePosixPath(file).name for file in files)
         self._by_stem = _unique(PurePosixPath(file).stem for file in files)
 
     def find(self, name: str) -> int | None:
         plain = western(name.strip())
-        for candidate in dict.fromkeys((name, plain, plain.replace("\\", "/"))):
-            for folder in self._folders:
-                relative = _relative(folder / candidate, self._root)
+        candidates = [*dict.fromkeys((name, plain, plain.replace("\\", "/")))]
+        for candidate in candidates:
+            for relative in self._relatives(candidate):
                 if (index := self._by_path.get(_normal(relative))) is not None:
                     return index
             if "/" not in candidate:
@@ -105,7 +146,27 @@ class _FileFinder:
                 index = self._by_name.get(key, self._by_stem.get(key))
                 if index is not None:
                     return index
+        return self._find_in_any_case(candidates)
+
+    def _find_in_any_case(self, candidates: Sequence[str]) -> int | None:
+        by_path, by_name = self._in_any_case
+        for candidate in candidates:
+            for relative in self._relatives(candidate):
+                if (index := by_path.get(_normal(relative).casefold())) is not None:
+                    return index
+            if "/" not in candidate and (index := by_name.get(_normal(candidate).casefold())) is not None:
+                return index
         return None
+
+    @cached_property
+    def _in_any_case(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The files by path and by name in lower case: made when first needed, as most tables never need them."""
+        paths = [_normal(file).casefold() for file in self._files]
+        return _unique(paths), _unique(PurePosixPath(path).name for path in paths)
+
+    def _relatives(self, candidate: str) -> Iterator[str]:
+        """The path relative to the root, if it is relative to the CSV's folder or to the root."""
+        return (_relative(folder / candidate, self._root) for folder in self._folders)
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -21,7 +21,8 @@ def summarize(images: ImageSet, n_examples: int = 10) -> str:
     counts = images.class_counts
     labelled = sum(counts.values())
     lines = [
-        f"{len(images)} images in {images.root}: {labelled} labelled in {len(counts)} classes, "
+        f"{len(images)} {'image' if len(images) == 1 else 'images'} in {images.root}: "
+        f"{labelled} labelled in {len(counts)} {'class' if len(counts) == 1 else 'classes'}, "
         f"{len(images) - labelled} unlabelled.",
         *images.notes,
     ]

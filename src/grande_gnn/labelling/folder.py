@@ -126,7 +126,7 @@ def check_destination(
     sources : folders that are read: the images, the earlier result.
     named : the files and folders that options name, by option.
     """
-    whole = output.resolve()
+    whole, sources = output.resolve(), list(sources)
     if any(_holds(whole, source) for source in sources):
         raise InvalidInputError(
             f"the results need a folder of their own, not one that holds the images or the model: name another; "
@@ -156,11 +156,23 @@ def check_destination(
         raise InvalidInputError(
             f"the results cannot be written there: name a folder you may write to; got {output}"
         )
-    if "copy_to" in named and _holds(check_copies(named["copy_to"]).resolve(), whole):
+    if "copy_to" in named:
+        _check_copies_place(named["copy_to"], whole, sources)
+
+
+def _check_copies_place(copies: Path, whole: Path, sources: Iterable[Path]) -> None:
+    """Refuse copies around the results, and copies that the next run would take for images of the source."""
+    target = check_copies(copies).resolve()
+    if _holds(target, whole):
         raise InvalidInputError(
-            "the copies need a folder that does not hold the results: name another with --copy-to; "
-            f"got {named['copy_to']}"
+            f"the copies need a folder that does not hold the results: name another with --copy-to; got {copies}"
         )
+    for source in sources:
+        if _holds(source.resolve(), target):
+            raise InvalidInputError(
+                f"copies inside {source} could be taken for further images when it is read again: name a folder outside it "
+                f"with --copy-to; got {copies}"
+            )
 
 
 def _holds(folder: Path, place: Path) -> bool:

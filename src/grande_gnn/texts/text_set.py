@@ -63,14 +63,16 @@ class TextSet:
         """Counts and the first texts, as text to print."""
         counts = Counter(label for label in self.labels if label)
         lines = [
-            f"{len(self)} texts in {self.source}: {sum(counts.values())} labelled in {len(counts)} classes, "
+            f"{len(self)} {'text' if len(self) == 1 else 'texts'} in {self.source}: {sum(counts.values())} labelled "
+            f"in {len(counts)} {'class' if len(counts) == 1 else 'classes'}, "
             f"{len(self) - sum(counts.values())} unlabelled.",
             *self.notes,
             *(f"  {name}: {count}" for name, count in sorted(counts.items())),
         ]
         for name, label, text in list(zip(self.names, self.labels, self.texts, strict=True))[:n_examples]:
             lines.append(f"  {name}  {label or '(unlabelled)'}  {' '.join(text.split())[:80]}")
-        return "\n".join([*lines, *([f"{len(self.problems)} problems"] if self.problems else [])])
+        n = len(self.problems)
+        return "\n".join([*lines, *([f"{n} {'problem' if n == 1 else 'problems'}"] if n else [])])
 
 
 def are_texts(path: str | Path) -> bool:

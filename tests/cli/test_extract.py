@@ -101,6 +101,11 @@ def test_progress_shows_images_per_second(pictures: Path, tmp_path: Path) -> Non
         ([".", "-o", "f.npz", "--extractor", "pixels", "--workers", "-1"], "--workers"),
         ([".", "-o", "nowhere/f.npz", "--extractor", "pixels"], "does not exist"),
         (["."], "--output"),
+        ([".", "-o", "f.txt", "--extractor", "pixels"], "name it f.npz; got f.txt"),
+        (
+            [".", "-o", "f.npz", "--extractor", "lite0+lite2"],
+            "only a labelling joins several with +: name one of them, or use grande label; got lite0+lite2",
+        ),
     ],
 )
 def test_errors_are_one_sentence(
@@ -112,6 +117,17 @@ def test_errors_are_one_sentence(
     assert code != 0
     assert message in text
     assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("options", [["-o", "f.txt"], ["-o", "f.npz", "--extractor", "pixels+lite0"]])
+def test_what_cannot_work_is_refused_before_the_work(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRANDE_CACHE", str(tmp_path / "cache"))
+    code, _ = run(pictures, "--extractor", "pixels", *options)
+    assert code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
 
 
 def test_help_lists_the_extractors_of_the_registry() -> None:

@@ -269,6 +269,35 @@ def test_paper_and_a_setting_it_fixes_are_refused(photos, run, tmp_path, option)
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--extractor", "pixels"), ("--template", "t.csv"), ("--labels", "l.csv"), ("--graph", "auto"), ("--model", "gcn"),
+        ("--degree", "grande"), ("--sigma", 0.5), ("--neighbors", 5), ("--normalize", "none"), ("--paper",),
+        ("--graph-file", "g.npz"), ("--lists-file", "l.npz"),
+    ],
+)  # fmt: skip
+def test_reuse_and_an_option_that_it_would_ignore_are_refused(photos, run, tmp_path, option):
+    said = run(photos, "-o", tmp_path / "more", "--reuse", tmp_path / "out", *option, code=2)
+    assert f"--reuse labels with the model of the earlier run: leave out {option[0]}; got both" in said
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("option", [("--dry-run",), ("--template", "t.csv")])
+def test_json_is_refused_where_there_are_no_results(photos, run, tmp_path, option):
+    said = run(photos, "--json", *option, code=2)
+    assert f"--json describes results: leave out {option[0]}; got both" in said
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_class_whose_images_cannot_be_read_is_named(photos, run, tmp_path):
+    for file in (photos / "blue").glob("*.png"):
+        file.write_bytes(b"not an image")
+    said = run(photos, "-o", tmp_path / "out", *FAST, "--paper")
+    assert "No label is left of the class blue: see the problems that are listed." in said
+    assert f"5 problems are listed in {tmp_path / 'out' / 'problems.csv'}." in said
+
+
 def test_reuse_with_other_weights_is_refused(photos, run, tmp_path):
     out = tmp_path / "out"
     run(photos, "-o", out, *FAST, "--paper")
@@ -457,6 +486,14 @@ def test_quiet_gives_no_hints(photos, grande, tmp_path, monkeypatch):
     options = ("label", photos, "--extractor", "pixels", "--model", "sgc", "--paper", "--workers", 0)
     assert "--adapt would help." in grande(*options, "-o", tmp_path / "loud").output
     assert "--adapt would help." not in grande("--quiet", *options, "-o", tmp_path / "quiet").output
+
+
+def test_a_features_file_is_exported_as_a_table(grande, samples, tmp_path):
+    result = grande("label", samples, "-o", tmp_path / "out", "--paper", "--export", "csv")
+    assert result.exit_code == 0, result.output
+    rows = rows_of(tmp_path / "out" / "grande-labels.csv")
+    assert [row["file"] for row in rows] == [f"text {i}" for i in range(40)]
+    assert {row["label"] for row in rows} == {"no", "yes"}
 
 
 def test_a_template_for_a_features_file(grande, samples, tmp_path):

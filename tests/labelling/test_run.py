@@ -91,6 +91,55 @@ def test_progress_counts_images_and_passes_on_every_sentence(photos, tmp_path):
     assert [step.message for step in steps][-1] == "36 images have features, 36 of them from earlier runs."
 
 
+def test_a_class_that_is_left_without_labels_is_told(photos):
+    """Unreadable images, and copies with different labels, take their labels with them."""
+    for file in (photos / "blue").glob("*.png"):
+        file.write_bytes(b"not an image")
+    for name in ("lime", "mint"):
+        (photos / name).mkdir()
+        shutil.copy(photos / "12.png", photos / name / "copy.png")
+    steps = []
+    label_images(photos, options=FAST, progress=steps.append)
+    said = "No label is left of the classes blue, lime, mint: see the problems that are listed."
+    assert said in [step.message for step in steps if step.stage == "extract"]
+    shutil.rmtree(photos / "blue")
+    shutil.rmtree(photos / "mint")
+    steps.clear()
+    result = label_images(photos, options=FAST, progress=steps.append)
+    assert set(result.given) == {"", "green", "lime", "red"}
+    assert not any(step.message.startswith("No label is left") for step in steps)
+
+
+def test_without_labels_the_error_says_which_table_is_empty_and_what_to_do(photos, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("file,label\n12.png,\n13.png,\n")
+    with pytest.raises(
+        InvalidInputError,
+        match=r"--template labels\.csv --extractor pixels` writes .*; got .*table\.csv, in which no label is filled in$",
+    ):
+        label_images(photos, options=replace(FAST, labels=table))
+    for name in ("red", "green", "blue"):
+        shutil.rmtree(photos / name)
+    with pytest.raises(
+        InvalidInputError,
+        match=r"--template labels\.csv` writes .*got no class folders and no CSV with labels$",
+    ):
+        label_images(photos, options=replace(FAST, extractor=None))
+
+
+def test_reuse_says_nothing_about_labels_that_it_does_not_use(photos, tmp_path, monkeypatch):
+    label_images(photos, tmp_path / "out", FAST)
+    found = find_images(photos)
+    other = replace(found, notes=[*found.notes, "A folder is left out."])
+    monkeypatch.setattr(run, "find_images", lambda folder, labels: other)
+    steps = []
+    reuse(tmp_path / "out", photos, None, LabelOptions(workers=0, device="cpu"), steps.append)
+    assert [step.message for step in steps if step.message] == [
+        "A folder is left out.",
+        "36 images have features, 36 of them from earlier runs.",
+    ]
+
+
 def test_images_can_be_found_first(photos):
     found = find_images(photos)
     assert_same(label_images(found, options=FAST), label_images(photos, options=FAST))

@@ -134,14 +134,35 @@ def test_names_that_lead_out_of_the_folder_show_nothing(samples, tmp_path, outsi
 def test_an_export_is_written_if_the_samples_are_files(samples, tmp_path):
     path, *_ = samples
     options = LabelOptions(**{**vars(FIXED), "export": "label-studio"})
-    with pytest.raises(InvalidInputError, match=r"leave --export out.*got 'label-studio'"):
+    with pytest.raises(InvalidInputError, match=r"exported as csv, parquet; got 'label-studio'"):
         label_file(path, tmp_path / "out", options)
+    assert not (tmp_path / "out").exists()
     for i in range(60):
         (tmp_path / f"text {i}").write_text("x")
     label_file(path, tmp_path / "out", options)
     exported = [p for p in (tmp_path / "out").rglob("*.json") if "studio" in p.name]
     assert exported
     assert len(json.loads(exported[0].read_text("utf-8"))) == 60
+
+
+def test_tables_are_exported_for_samples_that_are_no_files(samples, tmp_path):
+    path, _, names, _, truth = samples
+    label_file(path, tmp_path / "out", LabelOptions(**{**vars(FIXED), "export": "csv"}))
+    with (tmp_path / "out" / "grande-labels.csv").open(newline="") as file:
+        rows = [(row["file"], row["label"]) for row in csv.DictReader(file)]
+    assert rows == list(zip(names.tolist(), truth.tolist(), strict=True))
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    label_file(path, tmp_path / "more", LabelOptions(**{**vars(FIXED), "export": ["csv", "parquet"]}))
+    table = pyarrow.read_table(tmp_path / "more" / "predictions.parquet")
+    assert table["label"].to_pylist() == truth.tolist()
+
+
+@pytest.mark.parametrize("name", ["coco", "image-folder", "fiftyone", "hugging-face"])
+def test_formats_with_images_need_files(samples, tmp_path, name):
+    with pytest.raises(
+        InvalidInputError, match=rf"the format {name} needs files.* as csv, parquet; got '{name}'"
+    ):
+        label_file(samples[0], tmp_path / "out", LabelOptions(**{**vars(FIXED), "export": ["csv", name]}))
 
 
 def test_suggestions_come_first_and_labels_are_kept(samples):
@@ -162,6 +183,10 @@ def test_without_labels_it_says_how_to_get_some(samples, tmp_path):
     ):
         label_file(path, None, FIXED)
     assert len(suggest_for_file(path)) == 60
+    table = tmp_path / "table.csv"
+    table.write_text("file,label\n1,\n2,\n")
+    with pytest.raises(InvalidInputError, match=r"got .*table\.csv, in which no label is filled in$"):
+        label_file(path, None, LabelOptions(**{**vars(FIXED), "labels": table}))
 
 
 def test_refuses_before_the_work(samples, tmp_path):

@@ -153,6 +153,29 @@ def test_without_labels_the_template_is_named_and_a_review_can_start(table, tmp_
     np.testing.assert_array_equal(again.neighbors.features, load_text_extractor().features(texts))
 
 
+def test_the_command_that_is_suggested_names_the_same_columns_and_extractor(letters, tmp_path):
+    bare, table = tmp_path / "bare.csv", tmp_path / "table.csv"
+    bare.write_text("head line,body\nfox,dog\nsaw,axe\n")
+    table.write_text("file,label\n1,\n")
+    options = replace(FIXED, text=("head line", "body"))
+    with pytest.raises(
+        InvalidInputError, match=r"--template labels\.csv --text 'head line' --text body` writes"
+    ):
+        label_texts(bare, None, options)
+    options = replace(options, extractor="letters", labels=table)
+    with pytest.raises(
+        InvalidInputError,
+        match=r"--text body --extractor letters` .*; got .*table\.csv, in which no label is filled in$",
+    ):
+        label_texts(bare, None, options)
+
+
+def test_reuse_says_nothing_about_labels_that_it_does_not_use(table, tmp_path):
+    steps = []
+    reuse_for_texts(tmp_path / "out", table[0], None, FIXED, steps.append)
+    assert [step.message for step in steps if step.message] == ["Texts are read from the column text."]
+
+
 def test_features_are_kept_in_the_store_and_a_stopped_run_goes_on(letters, tmp_path):
     options, extractor = replace(FIXED, store=tmp_path / "store"), load_text_extractor("letters")
     texts = [*sentences(10)[0], "same", "same"]

@@ -90,6 +90,7 @@ def command(
     from grande_gnn.internal.files import check_output_file
 
     check_output_file(output, overwrite)
+    _check(output, extractor)
     found = find_images(images, labels)
     for note in () if is_quiet() else found.notes:
         click.echo(note, err=as_json)
@@ -115,6 +116,19 @@ def command(
         )
     result.save(output)
     _report(result, output, listing, as_json)
+
+
+def _check(output: Path, extractor: str | None) -> None:
+    """Refuse, before any work, a file that no command would read and networks that are joined."""
+    if output.suffix.lower() != ".npz":
+        raise click.UsageError(
+            f"only a features file that ends in .npz can be read again: name it {output.stem}.npz; got {output}"
+        )
+    if extractor is not None and "+" in extractor and extractor not in EXTRACTORS:
+        raise click.UsageError(
+            f"grande extract uses one network, and only a labelling joins several with +: name one of them, or use grande "
+            f"label; got {extractor}"
+        )
 
 
 def _report(result: Extraction, output: Path, listing: Path, as_json: bool) -> None:

@@ -128,8 +128,7 @@ def command(
     kind of data (.npz with 'features', 'files' and 'labels').
     The output folder gets predictions.csv, report.html, problems.csv and a reusable model/.
     """
-    if settings["paper"]:
-        _check_paper()
+    _check_together(settings["paper"], reuse, as_json)
 
     from grande_gnn import labelling
     from grande_gnn.images import find_images, summarize
@@ -293,14 +292,30 @@ def outcome(result: Labelling, output: Path) -> dict[str, Any]:
     }
 
 
-def _check_paper() -> None:
-    """Refuse ``--paper`` together with a setting that it fixes."""
-    given = click.get_current_context().get_parameter_source
-    for name in ("graph", "neighbors", "normalize", "sigma"):
-        if given(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--paper fixes the settings: leave one of the two out; got --paper and --{name}"
-            )
+FIXED_BY_PAPER = ("graph", "neighbors", "normalize", "sigma")
+FIXED_BY_REUSE = (
+    "labels", "template", "extractor", "model", "degree", *FIXED_BY_PAPER, "paper", "graph_file", "lists_file",
+)  # fmt: skip
+
+
+def _check_together(paper: bool, reuse: Path | None, as_json: bool) -> None:
+    """Refuse options that have no effect next to ``--paper``, ``--reuse`` or ``--json``."""
+    for name in _given(FIXED_BY_REUSE) if reuse is not None else ():
+        raise click.UsageError(
+            f"--reuse labels with the model of the earlier run: leave out {name}; got both"
+        )
+    for name in _given(FIXED_BY_PAPER) if paper else ():
+        raise click.UsageError(
+            f"--paper fixes the settings: leave one of the two out; got --paper and {name}"
+        )
+    for name in _given(("dry_run", "template")) if as_json else ():
+        raise click.UsageError(f"--json describes results: leave out {name}; got both")
+
+
+def _given(names: tuple[str, ...]) -> list[str]:
+    """Those of these options that are on the command line, as they are written there."""
+    source = click.get_current_context().get_parameter_source
+    return [f"--{n.replace('_', '-')}" for n in names if source(n) is click.core.ParameterSource.COMMANDLINE]
 
 
 class ProgressMessages:

@@ -71,9 +71,11 @@ def label_images(
     found = _find(images, options, tell)
     _check_out(out, options, found.root)
     if not found.class_counts:
+        same = f" --extractor {options.extractor}" if options.extractor else ""
+        empty = f"{options.labels}, in which no label is filled in" if options.labels else ""
         raise InvalidInputError(
-            f"none of the {len(found)} images is labelled: `grande label {found.root} --template labels.csv` writes a "
-            "file to fill in, the most useful images first; got no class folders and no CSV with labels"
+            f"none of the {len(found)} images is labelled: `grande label {found.root} --template labels.csv{same}` writes a "
+            f"file to fill in, the most useful images first; got {empty or 'no class folders and no CSV with labels'}"
         )
     options = replace(options, extractor=options.extractor or default_extractor())
     check_adaptation(options, len(found))
@@ -85,6 +87,9 @@ def label_images(
             f"no label is left, because the labelled images cannot be read or are copies with different labels: repair "
             f"them or their labels; got {last.reason} ({last.file})"
         )
+    if lost := [name for name in found.class_counts if name not in usable.class_counts]:
+        named = f"{'class' if len(lost) == 1 else 'classes'} {', '.join(lost)}"
+        tell(Step("extract", message=f"No label is left of the {named}: see the problems that are listed."))
     result = _labelled(extraction.features(), usable.labels, usable.files, options, None, tell)
     if options.adaptation is not None:
         return _finished(_adapted(result, extraction, options, tell), out, options, tell)
@@ -156,7 +161,7 @@ def reuse(
             "the network of an earlier run is used as it is, adapted or not: leave out --adapt, or label again without "
             f"--reuse; got both for {earlier}"
         )
-    found = _find(images, options, tell)
+    found = _find(images, options, tell, uses_labels=False)
     _check_out(out, options, found.root, Path(earlier))
     recover(Path(earlier))
     settings = read_settings(Path(earlier))
@@ -236,11 +241,13 @@ def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
     return replace(result, **kept, settings=labelling.settings | model_settings(result))
 
 
-def _find(images: Place | ImageSet, options: LabelOptions, tell: Progress) -> ImageSet:
+def _find(
+    images: Place | ImageSet, options: LabelOptions, tell: Progress, *, uses_labels: bool = True
+) -> ImageSet:
     if isinstance(images, ImageSet):
         return images
     found = find_images(Path(images), None if options.labels is None else Path(options.labels))
-    for note in found.notes:
+    for note in found.notes if uses_labels else [n for n in found.notes if not n.startswith("Labels ")]:
         tell(Step("find", message=note))
     return found
 

@@ -20,6 +20,8 @@ from grande_gnn.images.labels_csv import read_label_csv
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.features_file import FeaturesFile, load_features
 from grande_gnn.internal.validation import as_label_array, is_unlabelled
+from grande_gnn.labelling.exports import EXPORTS, export_names
+from grande_gnn.labelling.exports.label_studio import LABEL_STUDIO
 from grande_gnn.labelling.folder import check_destination, thumbnails_if_images
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.result import Labelling
@@ -57,15 +59,13 @@ def label_file(
     content = load_features(path, sparse=True)
     labels, problems = _labels_of(path, content, options)
     root = _folder_of_images(path, content.files.tolist())
-    if options.export and root is None:
-        raise InvalidInputError(
-            f"an export needs image files, and the samples of {path.name} are not files in its folder: leave --export out "
-            f"and use predictions.csv; got {options.export!r}"
-        )
+    if root is None:
+        _check_exports(path, options)
     if is_unlabelled(as_label_array(labels)).all():
+        empty = f"{options.labels}, in which no label is filled in" if options.labels else ""
         raise InvalidInputError(
             f"none of the {len(content.files)} samples is labelled: `grande label {path} --template labels.csv` writes "
-            f"a file to fill in and pass with --labels; got no label in {path.name}"
+            f"a file to fill in and pass with --labels; got {empty or f'no label in {path.name}'}"
         )
     result = label_features(
         content.features, labels, files=content.files.tolist(), options=replace(options, export=()),
@@ -112,6 +112,17 @@ def _folder_of_images(path: Path, files: list[str]) -> Path | None:
         return path.parent if all((path.parent / name).is_file() for name in files[:_FIRST]) else None
     except (OSError, ValueError):  # names that no file can have
         return None
+
+
+def _check_exports(path: Path, options: LabelOptions) -> None:
+    """Refuse formats that show or copy the samples, which are not files: tables of their names remain."""
+    tables = [name for name, export in EXPORTS.items() if export.for_texts and export is not LABEL_STUDIO]
+    for name in export_names(options.export):
+        if name not in tables:
+            raise InvalidInputError(
+                f"the format {name} needs files, and the samples of {path.name} are not files in its folder: they can be "
+                f"exported as {', '.join(tables)}; got {name!r}"
+            )
 
 
 def _refuse_copies(options: LabelOptions) -> None:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -79,9 +80,10 @@ def label_texts(
     texts = _read(source, options, progress)
     _check(texts, out, options)
     if not any(texts.labels):
+        empty = f"{options.labels}, in which no label is filled in" if options.labels else ""
         raise InvalidInputError(
-            f"none of the {len(texts)} texts is labelled: `grande label {texts.source} --template labels.csv` writes a file "
-            f"to fill in and pass with --labels; got no label in {texts.source.name}"
+            f"none of the {len(texts)} texts is labelled: `{_template_command(texts.source, options)}` writes a file "
+            f"to fill in and pass with --labels; got {empty or f'no label in {texts.source.name}'}"
         )
     extractor = load_text_extractor(options.extractor)
     features = text_features(texts.texts, extractor, options, progress)
@@ -119,7 +121,7 @@ def reuse_for_texts(
     The terms of ``tfidf`` are those of the earlier texts, which the earlier result keeps.
     """
     folder = Path(earlier)
-    texts = _read(source, options, progress)
+    texts = _read(source, options, progress, uses_labels=False)
     _check(texts, out, options, folder)
     recover(folder)
     known = load_labelling(folder)
@@ -210,12 +212,21 @@ def text_features(
     return np.concatenate(list(store.features(digests)))
 
 
-def _read(source: Place | TextSet, options: LabelOptions, progress: Progress | None) -> TextSet:
+def _template_command(source: Path, options: LabelOptions) -> str:
+    """The command that writes a file to fill in, for the same texts and extractor."""
+    columns = [part for column in options.text for part in ("--text", column)]
+    extractor = [] if options.extractor is None else ["--extractor", options.extractor]
+    return shlex.join(["grande", "label", str(source), "--template", "labels.csv", *columns, *extractor])
+
+
+def _read(
+    source: Place | TextSet, options: LabelOptions, progress: Progress | None, *, uses_labels: bool = True
+) -> TextSet:
     if isinstance(source, TextSet):
         return source
     texts = read_texts(source, list(options.text), options.labels)
     tell = progress or silent
-    for note in texts.notes:
+    for note in texts.notes if uses_labels else [n for n in texts.notes if not n.startswith("Labels ")]:
         tell(Step("find", message=note))
     return texts
 

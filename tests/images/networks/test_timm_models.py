@@ -24,10 +24,20 @@ needs_timm = pytest.mark.skipif(timm is None, reason=f"timm does not import: {WH
 
 
 @pytest.mark.skipif(timm is not None, reason="timm imports")
-@pytest.mark.parametrize("name", ["resnet152", "vit_b16", "efficientnet_b3"])
+@pytest.mark.parametrize("name", ["resnet152", "vit_b16"])
 def test_without_timm_the_error_names_the_fix(name: str) -> None:
     with pytest.raises(MissingDependencyError, match=rf"extractor {name} needs timm.*pip install.*lite0"):
         load_extractor(name)
+
+
+def test_without_timm_an_unknown_name_is_said_to_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timm_models, "find_spec", lambda name: None)
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"^the extractor nope is not one of pixels, lite0, .*; other names are models of timm, which needs: "
+        r'pip install "grande-gnn\[timm\]"; got no package timm$',
+    ):
+        load_extractor("nope")
 
 
 def test_a_timm_that_does_not_import_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:

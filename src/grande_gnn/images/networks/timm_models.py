@@ -62,6 +62,11 @@ def preprocess_of(config: dict[str, Any]) -> Preprocess:
 
 def import_timm(name: str) -> Any:
     """The package timm; an error tells how to get it for the extractor ``name``."""
+    if find_spec("timm") is None and name not in EXTRACTORS:
+        raise MissingDependencyError(
+            f"the extractor {name} is not one of {', '.join(EXTRACTORS)}; other names are models of timm, which needs: "
+            f'pip install "grande-gnn[timm]"; got no package timm'
+        )
     if find_spec("timm") is None:
         raise MissingDependencyError(
             f'the extractor {name} needs timm: pip install "grande-gnn[timm]", or use one of '

@@ -272,15 +272,19 @@ def test_paper_and_a_setting_it_fixes_are_refused(photos, run, tmp_path, option)
 @pytest.mark.parametrize(
     "option",
     [
-        ("--extractor", "pixels"), ("--template", "t.csv"), ("--labels", "l.csv"), ("--graph", "auto"), ("--model", "gcn"),
-        ("--degree", "grande"), ("--sigma", 0.5), ("--neighbors", 5), ("--normalize", "none"), ("--paper",),
-        ("--graph-file", "g.npz"), ("--lists-file", "l.npz"),
+        ("--extractor", "pixels"), ("--labels", "l.csv"), ("--graph", "auto"), ("--model", "gcn"), ("--degree", "grande"),
+        ("--sigma", 0.5), ("--neighbors", 5), ("--normalize", "none"), ("--paper",), ("--graph-file", "g.npz"),
+        ("--lists-file", "l.npz"),
     ],
 )  # fmt: skip
-def test_reuse_and_an_option_that_it_would_ignore_are_refused(photos, run, tmp_path, option):
-    said = run(photos, "-o", tmp_path / "more", "--reuse", tmp_path / "out", *option, code=2)
-    assert f"--reuse labels with the model of the earlier run: leave out {option[0]}; got both" in said
-    assert not (tmp_path / "cache").exists()
+def test_an_option_that_reuse_ignores_is_named(photos, run, tmp_path, option):
+    said = run(photos, "-o", tmp_path / "more", "--reuse", tmp_path / "out", *option, code=1)
+    assert f"--reuse labels with the model of the earlier run, so {option[0]} has no effect." in said
+
+
+def test_reuse_and_a_template_are_refused(photos, run, tmp_path):
+    said = run(photos, "--reuse", tmp_path / "out", "--template", "t.csv", code=2)
+    assert "leave out one of the two; got --reuse and --template" in said
 
 
 @pytest.mark.parametrize("option", [("--dry-run",), ("--template", "t.csv")])

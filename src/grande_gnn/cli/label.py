@@ -294,16 +294,16 @@ def outcome(result: Labelling, output: Path) -> dict[str, Any]:
 
 FIXED_BY_PAPER = ("graph", "neighbors", "normalize", "sigma")
 FIXED_BY_REUSE = (
-    "labels", "template", "extractor", "model", "degree", *FIXED_BY_PAPER, "paper", "graph_file", "lists_file",
+    "labels", "extractor", "model", "degree", *FIXED_BY_PAPER, "paper", "graph_file", "lists_file",
 )  # fmt: skip
 
 
 def _check_together(paper: bool, reuse: Path | None, as_json: bool) -> None:
-    """Refuse options that have no effect next to ``--paper``, ``--reuse`` or ``--json``."""
+    """Refuse options that contradict ``--paper``, ``--reuse`` or ``--json``, and name those that ``--reuse`` ignores."""
+    for name in _given(("template",)) if reuse is not None else ():
+        raise click.UsageError(f"--reuse needs no labels: leave out one of the two; got --reuse and {name}")
     for name in _given(FIXED_BY_REUSE) if reuse is not None else ():
-        raise click.UsageError(
-            f"--reuse labels with the model of the earlier run: leave out {name}; got both"
-        )
+        click.echo(f"--reuse labels with the model of the earlier run, so {name} has no effect.", err=True)
     for name in _given(FIXED_BY_PAPER) if paper else ():
         raise click.UsageError(
             f"--paper fixes the settings: leave one of the two out; got --paper and {name}"

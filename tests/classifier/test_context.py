@@ -1,5 +1,7 @@
 """Rows of a context are added unless they are there already; identical rows are found by their bytes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -30,3 +32,19 @@ def test_a_context_with_other_columns_is_refused():
 
 def test_the_first_identical_row_is_found():
     assert matching_rows(np.array([[2, 3], [0, 1], [9, 9]], dtype=np.float32), X).tolist() == [1, 0, -1]
+
+
+def test_one_row_is_found_among_many_without_a_copy_of_them():
+    among = np.random.default_rng(0).normal(size=(2000, 256)).astype(np.float32)
+    among[1500] = among[40]
+    tracemalloc.start()
+    found = matching_rows(np.stack([among[1500], among[0] + 1, among[1999]]), among)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.tolist() == [40, -1, 1999]
+    assert most < among.nbytes / 20
+
+
+def test_negative_zeros_are_other_bytes_and_no_rows_match_nothing():
+    assert matching_rows(np.array([[-0.0, 1], [0, 1]], dtype=np.float32), X).tolist() == [-1, 0]
+    assert matching_rows(np.empty((0, 2), dtype=np.float32), X).tolist() == []

@@ -1,13 +1,17 @@
 """New samples: which fitted samples they join, and what they are then answered, by brute force."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 import torch
 
 from grande_gnn import GrandeClassifier, reciprocal_knn_graph
-from grande_gnn.classifier.new_samples import attach, logits_of_new
+from grande_gnn.classifier import new_samples
+from grande_gnn.classifier.new_samples import FrozenDiffusion, attach, logits_of_new
+from grande_gnn.degree import Grande
+from grande_gnn.engine import Settings
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Neighbors
 
@@ -71,6 +75,25 @@ def test_the_fitted_samples_are_not_copied(monkeypatch):
     fitted = np.random.default_rng(0).normal(size=(2**13, 2)).astype(np.float32)
     Neighbors(fitted).query(NEW[:, :2], 8)
     assert max(copied) < 2**13
+
+
+def test_the_head_of_many_fitted_samples_is_computed_in_blocks(monkeypatch):
+    """In float64 the features take twice their memory, and the hidden layer as much again."""
+    rng = np.random.default_rng(0)
+    parameters = {
+        name: rng.normal(size=shape).astype(np.float32)
+        for name, shape in {"weight1": (64, 32), "bias1": 32, "weight2": (32, 3), "bias2": 3}.items()
+    }
+    X = rng.normal(size=(4001, 64)).astype(np.float32)
+    frozen = FrozenDiffusion(parameters, np.ones(4001), Grande(0.2), None, Settings("appnp"))
+    whole = frozen.head(X)
+    monkeypatch.setattr(new_samples, "LARGEST_BLOCK", 100 * 64)
+    tracemalloc.start()
+    blocks = frozen.head(X)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_allclose(blocks, whole, rtol=1e-12, atol=1e-12)
+    assert most < X.nbytes / 2
 
 
 # -- answers ------------------------------------------------------------------------------------------

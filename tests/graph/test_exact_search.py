@@ -218,6 +218,28 @@ def test_new_samples_of_every_block_have_their_own_neighbors():
         np.testing.assert_allclose(distances[row], away[nearest], rtol=1e-12)
 
 
+@pytest.mark.parametrize("k", [1, 4, 90, 300])
+def test_the_blocks_of_fitted_rows_do_not_matter_to_new_samples(k, monkeypatch):
+    """Copies in different blocks are tied, and a block may be shorter than the list."""
+    monkeypatch.setattr(exact_search, "_ROWS", 37)
+    fitted = np.tile(_normal(100, 3), (3, 1))
+    new = np.vstack([_normal(103, 3)[100:], fitted[5:8] + np.float32(0.5)])
+    found, distances = nearest_to_new(new, fitted, k)
+    away = np.sqrt(((fitted[None].astype(np.float64) - new[:, None]) ** 2).sum(2))
+    nearest = np.argsort(away, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found, nearest)
+    np.testing.assert_allclose(distances, np.take_along_axis(away, nearest, 1), rtol=1e-12)
+
+
+def test_fitted_rows_are_not_all_made_float64_for_a_new_sample(monkeypatch):
+    made, double = [], torch.Tensor.double
+    monkeypatch.setattr(torch.Tensor, "double", lambda x: made.append(x.numel()) or double(x))
+    monkeypatch.setattr(exact_search, "_ENTRIES", 2**10)
+    fitted = _normal(2000, 8)
+    nearest_to_new(fitted[:200] + 1, fitted, 3)
+    assert max(made) < fitted.size / 8
+
+
 def test_ties_that_rounding_hides_are_broken_by_index():
     """128 corners of a box are equally far from its middle, which the rounded products around another mean do not see."""
     signs = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 7), -1).reshape(-1, 7)

@@ -33,7 +33,10 @@ def with_context(
 
 def matching_rows(rows: NDArray[np.float32], among: NDArray[np.float32]) -> NDArray[np.int64]:
     """For each row the position of the first identical row in ``among``, or −1."""
+    # The rows of ``among`` may fill the memory: the bytes of a row are kept only if it may be one of ``rows``.
+    wanted = {hash(row.tobytes()) for row in rows}
     place: dict[bytes, int] = {}
     for i, row in enumerate(among):
-        place.setdefault(row.tobytes(), i)
+        if hash(row.tobytes()) in wanted:
+            place.setdefault(row.tobytes(), i)
     return np.array([place.get(row.tobytes(), -1) for row in rows], dtype=np.int64)

@@ -28,7 +28,7 @@ from grande_gnn.engine import Settings
 from grande_gnn.engine.plain import module_logits
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph, Neighbors
-from grande_gnn.internal.row_blocks import by_row_blocks
+from grande_gnn.internal.row_blocks import LARGEST_BLOCK
 
 __all__ = [
     "Attachments",
@@ -155,10 +155,16 @@ class FrozenDiffusion:
         *hidden_layer, (weight, bias) = [
             (p[name], p[name.replace("weight", "bias")]) for name in sorted(p) if name.startswith("weight")
         ]
-        x = X.astype(np.float64)
-        for inner_weight, inner_bias in hidden_layer:
-            x = np.maximum(x @ inner_weight + inner_bias, 0)
-        return x @ weight + (0.0 if self.bias_after else bias)
+
+        out = np.empty((len(X), weight.shape[1]))
+        # Products of few rows are slow, so these blocks are larger than those of row_blocks.
+        step = max(1, LARGEST_BLOCK // max(1, X.shape[1]))
+        for start in range(0, len(X), step):
+            x = X[start : start + step].astype(np.float64)
+            for inner_weight, inner_bias in hidden_layer:
+                x = np.maximum(x @ inner_weight + inner_bias, 0)
+            out[start : start + step] = x @ weight + (0.0 if self.bias_after else bias)
+        return out
 
     def logits(
         self, new: NDArray[np.float32], fitted: NDArray[np.float32], attachments: Attachments
@@ -178,7 +184,7 @@ class FrozenDiffusion:
 
     def fitted_logits(self, fitted: NDArray[np.float32]) -> Float:
         """Logits of the fitted samples, as after the training except for rounding."""
-        H = by_row_blocks(self.head, fitted)
+        H = self.head(fitted)
         Z = diffused(H, self.graph, self.degrees, self.settings.hops, self.settings.teleport)
         return np.asarray(Z + self.parameters["bias"] if self.bias_after else Z, dtype=np.float64)
 

@@ -36,6 +36,8 @@ __all__ = [
 
 _ROWS = 2**14
 """Samples per block where all of them are passed in float64."""
+_ENTRIES = 2**23
+"""Float64 numbers of one block in the search for new samples: 64 MiB."""
 _PROBED = 2**15
 """Samples from which the time of a search is predicted."""
 MARGIN = 16
@@ -225,16 +227,19 @@ def nearest_to_new(
     keep = min(len(features), k + MARGIN)
     reference = torch.from_numpy(features)
     everyone = torch.arange(len(features))
-    center = reference.double().mean(0)
-    centered = reference.double() - center
-    squares = centered.square().sum(1)
+    n_columns = features.shape[1]
+    step = max(1, min(_ROWS, _ENTRIES // max(1, n_columns)))
+    center = sum(rows.sum(0, dtype=torch.float64) for rows in reference.split(step)) / len(features)
+    squares = torch.empty(len(features), dtype=torch.float64)
+    for rows, out in zip(reference.split(step), squares.split(step), strict=True):
+        torch.sum((rows.double() - center).square_(), dim=1, out=out)
     found_rows = np.empty((len(new), k), dtype=np.int64)
     distances = np.empty((len(new), k))
-    block = max(1, 2**24 // max(1, len(features)))
+    block = max(1, _ENTRIES // max(step, keep, n_columns))
     for start in range(0, len(new), block):
         x = torch.from_numpy(new[start : start + block])
         moved = x.double() - center
-        values, found = torch.addmm(squares, moved, centered.T, alpha=-2).topk(keep, largest=False)
+        values, found = _smallest(moved, reference, center, squares, keep, step)
         near, distance = _nearest_of(x, reference, found, k)
         # Where more than were kept may be tied at the end of the list, only measuring everyone is sure.
         error = 1e-12 * (moved.square().sum(1) + squares.max())
@@ -243,6 +248,30 @@ def nearest_to_new(
             near[row], distance[row] = _nearest_of(x[row : row + 1], reference, everyone[None], k)
         found_rows[start : start + len(x)], distances[start : start + len(x)] = near, distance
     return found_rows, distances
+
+
+def _smallest(
+    moved: torch.Tensor,
+    reference: torch.Tensor,
+    center: torch.Tensor,
+    squares: torch.Tensor,
+    keep: int,
+    step: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The ``keep`` smallest ‖y‖² − 2x·y of each centered new row x, ascending, and whose they are.
+
+    ``step`` rows of the reference at a time are float64, as all of them would take twice the memory of the features.
+    """
+    values = torch.empty(len(moved), 0, dtype=torch.float64)
+    found = torch.empty(len(moved), 0, dtype=torch.int64)
+    for start in range(0, len(reference), step):
+        centered = reference[start : start + step].double().sub_(center)
+        these = torch.addmm(squares[start : start + step], moved, centered.T, alpha=-2)
+        these, places = these.topk(min(keep, len(centered)), largest=False)
+        both, whose = torch.hstack([values, these]), torch.hstack([found, places + start])
+        values, order = both.topk(min(keep, both.shape[1]), largest=False)
+        found = whose.gather(1, order)
+    return values, found
 
 
 def _nearest_of(

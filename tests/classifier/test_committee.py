@@ -1,5 +1,7 @@
 """A committee answers with the weighted mean of its members, for fitted and for new samples."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -9,10 +11,12 @@ from grande_gnn.classifier import committee as module
 from grande_gnn.classifier import tuning
 from grande_gnn.classifier.committee import Committee, choose, for_many_classes, train_alone, train_committee
 from grande_gnn.classifier.graph_free import GraphFree
+from grande_gnn.classifier.halves import HalfProblems, split_halves
 from grande_gnn.classifier.label_weights import balanced_weights, trust_in_labels
 from grande_gnn.classifier.new_samples import attach
 from grande_gnn.classifier.preparation import Choice, Preparation
 from grande_gnn.classifier.problem import LabelSet, LearningProblem
+from grande_gnn.classifier.votes import short_settings
 from grande_gnn.degree import Centrality
 from grande_gnn.engine import Settings
 from grande_gnn.errors import InvalidInputError
@@ -157,6 +161,63 @@ def test_automatic_settings_are_a_committee_with_halves(three_blobs):
     assert "a committee of 5 graphs (dgcg 30, knn 15" in str(clf.committee_)
     again = clf.train_halves(codes)
     np.testing.assert_allclose(again.probabilities[0], clf.halves_.probabilities[0], atol=1e-5)
+
+
+def test_the_faster_training_of_many_classes_is_not_kept_for_fewer(three_blobs, monkeypatch):
+    """And fewer classes become faster when they become many: refit trains as fit does."""
+    X, _, codes = three_blobs
+    monkeypatch.setattr(module, "MANY_CLASSES", 3)
+    fewer = np.where(codes == 2, -1, codes)
+    slow = {"model": "sgc", "lr": 1e-3, "random_state": 0}
+    for before, after in ((codes, fewer), (fewer, codes)):
+        expected = automatic(**slow).fit(X, after)
+        fitted = automatic(**slow).fit(X, before)
+        np.testing.assert_array_equal(fitted.refit(after).label_distributions_, expected.label_distributions_)
+        assert fitted.problem_.settings.lr == 1e-3
+
+
+def test_a_loaded_committee_checks_many_classes_with_the_faster_training(three_blobs, monkeypatch, tmp_path):
+    X, _, codes = three_blobs
+    monkeypatch.setattr(module, "MANY_CLASSES", 3)
+    clf = automatic(model="sgc", lr=1e-3, random_state=0).fit(X, codes)
+    clf.save(tmp_path / "model")
+    loaded = GrandeClassifier.load(tmp_path / "model")
+    for one in (clf, loaded):
+        again = one.train_halves(codes).probabilities
+        np.testing.assert_allclose(again, clf.halves_.probabilities, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [3, 150])
+def test_votes_on_the_features_of_each_half(three_blobs, candidates, n_classes, monkeypatch):
+    """Both when the committee is trained and when it is asked again, with the learning rate of many classes."""
+    codes = three_blobs[2]
+    seen = []
+    train = LearningProblem.train
+
+    def noticed(problem, label_sets, **options):
+        seen.append((problem.inputs, problem.settings.lr))
+        return train(problem, label_sets, **options)
+
+    def with_lr(problem, inputs):
+        settings = replace(problem.settings, lr=1e-3, epochs=1)
+        return replace(problem, inputs=inputs, settings=settings, n_classes=n_classes)
+
+    monkeypatch.setattr(LearningProblem, "train", noticed)
+    given = [(choice, with_lr(problem, problem.inputs)) for choice, problem in candidates]
+    own = [problem.inputs + np.float32(shift) for _, problem in candidates for shift in (1, 2)]
+    pairs = [
+        (with_lr(problem, own[2 * i]), with_lr(problem, own[2 * i + 1]))
+        for i, (_, problem) in enumerate(candidates)
+    ]
+    halves = HalfProblems(split_halves(codes), pairs)
+    committee, _, _ = train_committee(given, codes, half_problems=halves)
+    first = seen[:4]
+    seen.clear()
+    committee.votes(codes, half_problems=halves)
+    for found in (first, seen):
+        assert all(inputs is wanted for (inputs, _), wanted in zip(found, own, strict=True))
+        expected = short_settings(replace(QUICK, lr=1e-3 if n_classes == 3 else 1e-2)).lr
+        assert [lr for _, lr in found] == [expected] * 4
 
 
 @pytest.mark.parametrize("counts", [(1, 1, 1), (1, 4, 4), (10, 1, 3)])

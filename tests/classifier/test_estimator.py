@@ -26,6 +26,7 @@ from grande_gnn import (
     reciprocal_knn_graph,
 )
 from grande_gnn.classifier import tuning
+from grande_gnn.classifier.halves import HalfFeatures
 from grande_gnn.degree import Grande
 from grande_gnn.engine.models import MODELS, PlainModel
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, NotEnoughMemoryError
@@ -572,6 +573,18 @@ def test_refit_keeps_the_members_of_a_committee_and_weighs_them_again(blobs, few
     np.testing.assert_array_equal(same.label_distributions_, first.label_distributions_)
     np.testing.assert_array_equal(same.predict_proba(X + 0.1), first.predict_proba(X + 0.1))
     assert same.get_params() == first.get_params()
+
+
+def test_halves_with_features_of_their_own_are_trained_on_them_again(blobs, few):
+    """With automatic settings, too: X may depend on the labels that it would be asked about."""
+    X, _ = blobs
+    plain = quick("sgc", **OPEN).fit(X, few)
+    noise = np.random.default_rng(0).normal(size=X.shape).astype(np.float32)
+    judged = quick("sgc", **OPEN).fit(X, few, halves=HalfFeatures(plain.halves_.known, (noise, noise + 1)))
+    _, codes = np.unique(few, return_inverse=True)
+    again = judged.train_halves(codes - 1)
+    np.testing.assert_array_equal(again.probabilities, judged.halves_.probabilities)
+    assert again.held_out().hits.mean() < plain.halves_.held_out().hits.mean() - 0.2
 
 
 def test_refit_knows_the_rows_of_the_context(blobs, few):

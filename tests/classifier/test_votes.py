@@ -1,5 +1,6 @@
 """Held-out labels weigh the members: short trainings on halves, which never see what they are asked about."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +62,29 @@ def test_the_halves_answer_with_the_weighted_mean(three_blobs, problem, misled):
     alone = [take_votes([one], codes) for one in (problem, misled)]
     expected = sum(w * v.halves.probabilities[1] for w, v in zip(votes.weights, alone, strict=True))
     np.testing.assert_allclose(votes.halves.probabilities[1], expected, atol=1e-5)
+
+
+def test_members_are_added_one_after_the_other(three_blobs, problem, monkeypatch):
+    """Five members' probabilities by both halves would be 80 n c bytes at once, beside 40 n c of logits."""
+    codes = np.full(4000, -1)
+    codes[:90] = three_blobs[2]
+    rng = np.random.default_rng(0)
+    n_classes, n_members = 50, 5
+    kept = [rng.normal(size=(2, 4000, n_classes)).astype(np.float32) for _ in range(n_members)]
+    known = split_halves(codes)
+    expected = [sum(0.2 * without_unknown(z[h], range(3), 1 + m) for m, z in enumerate(kept)) for h in (0, 1)]
+    own = iter(kept)
+    monkeypatch.setattr(module, "_half_logits", lambda *_: tuple(next(own).copy()))
+    monkeypatch.setattr(module, "stacked_weights", lambda each: np.full(each.shape[1], 0.2))
+    scales = iter(range(1, 1 + n_members))
+    monkeypatch.setattr(module, "member_temperature", lambda *_: next(scales))
+    tracemalloc.start()
+    votes = take_votes([problem] * n_members, codes)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_array_equal(votes.halves.probabilities, expected)
+    np.testing.assert_array_equal(votes.halves.known, known)
+    assert most < 75 * 4000 * n_classes
 
 
 def test_one_label_per_class_leaves_members_equal(three_blobs, problem, misled):

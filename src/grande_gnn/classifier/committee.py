@@ -66,12 +66,24 @@ class Committee:
         """Whether a label reaches the fitted sample through the graph of any member."""
         return np.any([member.reached for member in self.members], axis=0)
 
-    def votes(self, codes: Codes, groups: NDArray[np.int64] | None = None) -> Votes:
-        """Compare the members on other labels."""
-        problems, choices = [m.problem for m in self.members], [m.choice for m in self.members]
-        advance = counting_if_heard("check", sum(vote_epochs(problem.settings) for problem in problems))
-        may_join = _several_kinds(choices) or self.graph_free is not None
-        return take_votes(problems, codes, groups, graph_free=may_join, progress=advance)
+    def votes(
+        self,
+        codes: Codes,
+        groups: NDArray[np.int64] | None = None,
+        half_problems: HalfProblems | None = None,
+    ) -> Votes:
+        """Compare the members on other labels, with the trainings of :func:`train_committee`."""
+        faster = [for_many_classes(member.problem) for member in self.members]
+        advance = counting_if_heard("check", sum(vote_epochs(problem.settings) for problem in faster))
+        may_join = _several_kinds([m.choice for m in self.members]) or self.graph_free is not None
+        return take_votes(
+            faster,
+            codes,
+            groups,
+            graph_free=may_join,
+            half_problems=_faster_halves(half_problems),
+            progress=advance,
+        )
 
     def described(self) -> list[dict[str, Any]]:
         """The settings, weight and temperature of each member, for a file; a member without a graph comes last."""
@@ -149,21 +161,21 @@ def train_committee(
     choices = [choice for choice, _ in candidates]
     may_join = _several_kinds(choices) if graph_is_open is None else graph_is_open
     problems = [for_many_classes(problem) for _, problem in candidates]
-    if half_problems is not None:
-        pairs = [(for_many_classes(one), for_many_classes(other)) for one, other in half_problems.pairs]
-        half_problems = replace(half_problems, pairs=pairs)
+    half_problems = _faster_halves(half_problems)
     advance = counting_if_heard("train", sum(p.settings.epochs + vote_epochs(p.settings) for p in problems))
     votes = take_votes(
         problems, codes, groups, graph_free=may_join, half_problems=half_problems, progress=advance
     )
     weights = balanced_weights(codes, trust_in_labels(votes.halves, len(codes)))
     members, parts = [], []
-    for choice, problem, T, weight in zip(choices, problems, votes.temperatures, votes.weights, strict=True):
+    own = zip(candidates, problems, votes.temperatures, votes.weights, strict=True)
+    for (choice, as_given), problem, T, weight in own:
         member, p = Member.train(
             choice, problem, LabelSet(codes, weights=weights), temperature=T, weight=weight, progress=advance
         )
         p *= weight
-        members.append(member)
+        # Other labels may have fewer classes, so the member keeps the learning rate that was asked for.
+        members.append(replace(member, problem=as_given))
         parts.append(p)
     total = _sum(parts)
     linear = _graph_free(votes, problems[0], codes, weights)
@@ -188,6 +200,14 @@ def for_many_classes(problem: LearningProblem) -> LearningProblem:
     if problem.n_classes < MANY_CLASSES or settings.lr >= FASTER:
         return problem
     return replace(problem, settings=replace(settings, lr=FASTER))
+
+
+def _faster_halves(half_problems: HalfProblems | None) -> HalfProblems | None:
+    """The problems of the halves, as :func:`for_many_classes` changes them."""
+    if half_problems is None:
+        return None
+    pairs = [(for_many_classes(one), for_many_classes(other)) for one, other in half_problems.pairs]
+    return replace(half_problems, pairs=pairs)
 
 
 def _sum(parts: list[Float]) -> Float:

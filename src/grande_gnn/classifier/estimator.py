@@ -261,7 +261,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
         check_is_fitted(self)
         if self.selection_ is None:
             return train_halves(self.problem_, codes, self.copies_, self.half_problems_)
-        return self.committee_.votes(codes, self.copies_).halves
+        return self.committee_.votes(codes, self.copies_, self.half_problems_).halves
 
     @property
     def copies_(self) -> NDArray[np.int64]:

@@ -78,9 +78,9 @@ def take_votes(
     ]
     each = [_as_halves(labels, of_rows, pair, T) for pair, T in zip(asked, temperatures, strict=True)]
     weights = stacked_weights(np.stack([_likelihoods(halves) for halves in each], axis=1))
-    graphs = _mean(
-        [_as_halves(codes, known, pair, T) for pair, T in zip(logits, temperatures, strict=True)], weights
-    )
+    members = list(zip(logits, temperatures, strict=True))
+    del logits  # so that each member's can be freed before the next member's probabilities
+    graphs = _mean(codes, known, members, weights)
     votes = Votes(graphs, temperatures, weights.tolist())
     return _with_graph_free(votes, pairs[0]) if graph_free else votes
 
@@ -123,10 +123,21 @@ def _half_logits(
 def _as_halves(
     codes: Codes, known: tuple[NDArray[np.bool_], NDArray[np.bool_]], logits: Pair, temperature: float = 1.0
 ) -> Halves:
-    one, other = (
-        without_unknown(z, np.unique(codes[half]), temperature) for z, half in zip(logits, known, strict=True)
-    )
+    one, other = (_of_half(z, codes, half, temperature) for z, half in zip(logits, known, strict=True))
     return Halves(codes, known, (one, other))
+
+
+def _of_half(
+    z: NDArray[np.floating],
+    codes: Codes,
+    half: NDArray[np.bool_],
+    temperature: float,
+    weight: float = 1.0,
+) -> Float:
+    """The probabilities by one half, times the member's weight, in a single array."""
+    p = without_unknown(z, np.unique(codes[half]), temperature)
+    p *= weight
+    return p
 
 
 def _likelihoods(halves: Halves) -> Float:
@@ -135,14 +146,28 @@ def _likelihoods(halves: Halves) -> Float:
     return np.exp(held_out.logits[np.arange(len(held_out.labels)), held_out.labels])[answerable]
 
 
-def _mean(each: Sequence[Halves], weights: Sequence[float] | Float) -> Halves:
-    """The weighted mean of several predictions."""
-    if len(each) == 1 and weights[0] == 1:
-        return each[0]
-    one, other = (
-        sum(w * halves.probabilities[h] for w, halves in zip(weights, each, strict=True)) for h in (0, 1)
-    )
-    return replace(each[0], probabilities=(np.asarray(one), np.asarray(other)))
+def _mean(
+    codes: Codes,
+    known: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    members: list[tuple[Pair, float]],
+    weights: Float,
+) -> Halves:
+    """The weighted mean of the members' predictions, from the logits and the temperature of each.
+
+    It empties the list: one member after the other is added and its logits are freed, as each has two n × c arrays.
+    """
+    totals: list[Float] = []
+    for weight in weights.tolist():
+        pair, temperature = members.pop(0)
+        for h, half in enumerate(known):
+            p = _of_half(pair[h], codes, half, temperature, weight)
+            if len(totals) < len(known):
+                totals.append(p)
+            else:
+                totals[h] += p
+            del p  # before the next is made
+        del pair
+    return Halves(codes, known, (totals[0], totals[1]))
 
 
 def _with_graph_free(votes: Votes, pair: tuple[LearningProblem, LearningProblem]) -> Votes:

@@ -4,6 +4,7 @@
     python benchmarks/adapt.py run FOLDER flowers17:8:5:judged-base:0-9 --csv ROWS.csv   photos:labels:blocks:recipes:splits
     python benchmarks/adapt.py summary ROWS.csv                means and paired differences
 
+``pack --with OTHERS`` adds a folder, ``--uneven 10`` leaves out photos, ``--unlabelled 3`` keeps labels from three classes.
 ``run`` appends a row as soon as it is finished, skips rows that are there, and starts nothing new after ``--seconds``.
 Splits are trained side by side in ``--jobs`` processes. With 8 labels per class of Flowers17 they are the paper's folds in
 file order; otherwise each is a random draw.
@@ -43,6 +44,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from class_shares import uneven
 from committee import logistic
 from common import hardware, read_rows, write_rows
 from grande_gnn import GrandeClassifier
@@ -166,16 +168,30 @@ def find_recipe(name: str) -> tuple[str, Recipe]:
     return RECIPES[name]
 
 
-def pack(folder: Path, target: Path) -> None:
-    """The photos of a folder with labels.csv, as they are, in one file."""
-    with (folder / "labels.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    contents = [(folder / row["file"]).read_bytes() for row in rows]
-    classes, labels = np.unique([row["label"] for row in rows], return_inverse=True)
+def pack(folders: list[Path], target: Path, ratio: float = 1.0, unlabelled: int = 0) -> None:
+    """The photos of folders with labels.csv, as they are, in one file.
+
+    ``ratio`` leaves out photos until the largest class has so many times the photos of the smallest. ``unlabelled`` classes
+    never get a label; they come last.
+    """
+    contents: list[bytes] = []
+    names: list[str] = []
+    for folder in folders:
+        with (folder / "labels.csv").open(newline="") as file:
+            for row in csv.DictReader(file):
+                contents.append((folder / row["file"]).read_bytes())
+                names.append(row["label"])
+    classes, labels = np.unique(names, return_inverse=True)
+    rng = np.random.default_rng(0)
+    kept = uneven(labels, ratio, rng) if ratio > 1 else np.arange(len(labels))
+    if unlabelled:
+        order = rng.permutation(len(classes))
+        classes, labels = classes[order], np.argsort(order)[labels]
+    contents, labels = [contents[i] for i in kept], labels[kept]
     target.parent.mkdir(parents=True, exist_ok=True)
     np.savez(
         target, bytes=np.frombuffer(b"".join(contents), dtype=np.uint8), labels=labels, classes=classes,
-        ends=np.cumsum([len(content) for content in contents]),
+        ends=np.cumsum([len(content) for content in contents]), named=len(classes) - unlabelled,
     )  # fmt: skip
 
 
@@ -198,13 +214,19 @@ def unpack(source: Path, side: int) -> tuple[torch.Tensor, np.ndarray]:
     return squares, labels
 
 
-def given_labels(labels: np.ndarray, per_class: int, split: int) -> np.ndarray:
-    """The label codes with only those known that the split gives, −1 elsewhere."""
+def given_labels(labels: np.ndarray, per_class: int, split: int, named: int | None = None) -> np.ndarray:
+    """The label codes with only those known that the split gives, −1 elsewhere; the first ``named`` classes have labels.
+
+    At least half of each class is left without labels.
+    """
     counts = np.bincount(labels)
     if per_class == 8 and counts.min() == counts.max() == 80:
         return fold_labels(labels, paper_folds(labels)[split][0])
     rng = np.random.default_rng([split, per_class])
-    rows = [rng.choice(np.flatnonzero(labels == c), per_class, replace=False) for c in range(len(counts))]
+    rows = [
+        rng.choice(np.flatnonzero(labels == c), min(per_class, counts[c] // 2), replace=False)
+        for c in range(named or len(counts))
+    ]
     return fold_labels(labels, np.concatenate(rows))
 
 
@@ -239,6 +261,7 @@ class Photos:
         self.file = options.folder / f"{task.photos}.npz"
         with np.load(self.file) as archive:
             self.labels = archive["labels"].astype(np.int64)
+            self.named = int(archive["named"]) if "named" in archive else None
         self.loaded = load_trainable(options.extractor, options.weights).to(self.device)
         self.tail = self.loaded.network.split(task.blocks)[1]
         fast = load_extractor(options.extractor, options.weights).to(self.device)
@@ -345,7 +368,7 @@ def half_recipe(recipe: Recipe, options: argparse.Namespace) -> Recipe:
 
 def comatch(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
     """A row with the accuracy of CoMatch by its own head, and the time of its training."""
-    codes = given_labels(photos.labels, task.labels, task.split)
+    codes = given_labels(photos.labels, task.labels, task.split, photos.named)
     start = time.perf_counter()
     system = CoMatch(weights=options.weights, random_state=options.seed, device=options.device)
     if options.steps:
@@ -365,7 +388,7 @@ def comatch(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
 
 def logistic_regression(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str, Any]:
     """A row with the accuracy of logistic regression on the features of the original network."""
-    codes = given_labels(photos.labels, task.labels, task.split)
+    codes = given_labels(photos.labels, task.labels, task.split, photos.named)
     start = time.perf_counter()
     right = (logistic(photos.frozen, codes) == photos.labels)[codes < 0]
     return {
@@ -387,7 +410,7 @@ def measure(task: Task, photos: Photos, options: argparse.Namespace) -> dict[str
     if options.steps:
         recipe = replace(recipe, steps=options.steps, batch=options.batch, ratio=options.ratio)
     labels = photos.labels
-    codes = given_labels(labels, task.labels, task.split)
+    codes = given_labels(labels, task.labels, task.split, photos.named)
     test = codes < 0
 
     def accuracy(P: np.ndarray) -> float:
@@ -541,6 +564,13 @@ def main() -> None:
     packing = commands.add_parser("pack")
     packing.add_argument("folder", type=Path)
     packing.add_argument("target", type=Path)
+    packing.add_argument(
+        "--with", type=Path, action="append", default=[], dest="others", help="another folder"
+    )
+    packing.add_argument(
+        "--uneven", type=float, default=1.0, help="photos of the largest class over those of the smallest"
+    )
+    packing.add_argument("--unlabelled", type=int, default=0, help="classes that never get a label")
     running = commands.add_parser("run")
     running.add_argument("folder", type=Path, help="folder of the packed photos")
     running.add_argument(
@@ -576,7 +606,7 @@ def main() -> None:
     showing.add_argument("--against", default="base")
     options = parser.parse_args()
     if options.command == "pack":
-        pack(options.folder, options.target)
+        pack([options.folder, *options.others], options.target, options.uneven, options.unlabelled)
     elif options.command == "summary":
         summary(options.csv, options.against)
     else:

@@ -38,14 +38,43 @@ def test_eight_labels_of_even_classes_are_the_folds_of_the_paper(script):
     assert (few[few >= 0] == labels[few >= 0]).all()
 
 
-def test_packed_photos_are_the_photos(script, tmp_path, picture):
-    lines = ["file,label"]
-    for i in range(3):
+def test_half_of_each_class_and_the_last_classes_are_left_without_labels(script):
+    labels = np.repeat([0, 1, 2], [20, 6, 20])
+    codes = script.given_labels(labels, 4, 0, named=2)
+    assert np.bincount(codes[codes >= 0]).tolist() == [4, 3]
+    assert (codes[codes >= 0] == labels[codes >= 0]).all()
+
+
+@pytest.fixture
+def folder(tmp_path, picture):
+    """A folder with photos of three classes, and the classes in the order of labels.csv."""
+    names = [*"abc" * 8]
+    lines = ["file,label", *(f"{i}.png,{name}" for i, name in enumerate(names))]
+    for i in range(len(names)):
         picture(i).save(tmp_path / f"{i}.png")
-        lines.append(f"{i}.png,{'ab'[i % 2]}")
     (tmp_path / "labels.csv").write_text("\n".join(lines))
-    script.pack(tmp_path, tmp_path / "packed.npz")
-    squares, labels = script.unpack(tmp_path / "packed.npz", side=16)
-    assert labels.tolist() == [0, 1, 0]
-    paths = [tmp_path / f"{i}.png" for i in range(3)]
+    return tmp_path, names
+
+
+def test_packed_photos_are_the_photos(script, folder):
+    photos, names = folder
+    script.pack([photos], photos / "packed.npz")
+    squares, labels = script.unpack(photos / "packed.npz", side=16)
+    assert ["abc"[code] for code in labels] == names
+    paths = [photos / f"{i}.png" for i in range(len(names))]
     assert (squares == read_squares(paths, Preprocess(16, 16))).all()
+
+
+def test_packed_photos_of_two_folders_are_uneven_and_have_classes_without_labels(script, folder):
+    photos, names = folder
+    script.pack([photos, photos], photos / "packed.npz", ratio=4, unlabelled=1)
+    with np.load(photos / "packed.npz") as archive:
+        labels, classes, named = archive["labels"], archive["classes"], archive["named"]
+    assert sorted(np.bincount(labels)) == [4, 8, 16]
+    assert sorted(classes) == [*"abc"]
+    assert named == 2
+    whole, _ = script.unpack(photos / "packed.npz", side=16)
+    paths = [photos / f"{i}.png" for i in range(len(names))]
+    squares = read_squares(paths, Preprocess(16, 16))
+    name_of = {pixels.numpy().tobytes(): name for pixels, name in zip(squares, names, strict=True)}
+    assert [classes[code] for code in labels] == [name_of[pixels.numpy().tobytes()] for pixels in whole]

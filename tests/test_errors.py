@@ -15,6 +15,7 @@ from grande_gnn import errors
         ("OutputExistsError", FileExistsError),
         ("MissingDependencyError", ImportError),
         ("NotEnoughMemoryError", MemoryError),
+        ("TrainingDivergedError", ArithmeticError),
     ],
 )
 def test_can_be_caught_both_ways(name, standard):
@@ -25,4 +26,4 @@ def test_can_be_caught_both_ways(name, standard):
 
 
 def test_every_public_error_is_in_the_table_above():
-    assert len(errors.__all__) == 7
+    assert len(errors.__all__) == 8

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grande_gnn.degree import degree_centrality, grande_degree
     from grande_gnn.experiments.evaluate import evaluate
     from grande_gnn.graph import Graph, dgcg_graph, knn_graph, ranked_lists, reciprocal_knn_graph
-    from grande_gnn.labelling import Labelling, LabelOptions, label_images
+    from grande_gnn.labelling import Labelling, LabelOptions, label_features, label_images
     from grande_gnn.propagation import grande_norm
 
 __version__ = "0.2.0"
@@ -34,6 +34,7 @@ _HOMES = {
     "evaluate": "grande_gnn.experiments.evaluate",
     "LabelOptions": "grande_gnn.labelling",
     "Labelling": "grande_gnn.labelling",
+    "label_features": "grande_gnn.labelling",
     "label_images": "grande_gnn.labelling",
 }
 """Each public name and the module that defines it."""

@@ -44,6 +44,16 @@ def test_features_are_copied_unless_the_caller_gives_them_away(bags):
     np.testing.assert_array_equal(given.label_distributions_, kept.label_distributions_)
 
 
+def test_features_that_cannot_be_written_are_copied_anyway(bags, tmp_path):
+    X, _, few = bags
+    expected = GrandeClassifier(**FAST).fit(X, few)
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    clf = GrandeClassifier(**FAST).fit(mapped, few, copy=False)
+    np.testing.assert_array_equal(clf.label_distributions_, expected.label_distributions_)
+    assert not np.shares_memory(clf.features_, mapped)
+
+
 @pytest.fixture
 def large(monkeypatch):
     monkeypatch.setattr(reduction, "DENSE_BYTES", 100)

@@ -81,6 +81,16 @@ def test_the_reference_has_every_command_and_every_public_name():
         assert not missing, f"{package}: {missing}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_imports_is_there(page):
+    imports = re.findall(
+        r"^ *from (grande_gnn[\w.]*) import ([\w, ]+)$", page.read_text("utf-8"), re.MULTILINE
+    )
+    for module, names in imports:
+        for name in names.split(", "):
+            assert hasattr(import_module(module), name), f"{page.name}: from {module} import {name}"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_get_their_completion_and_it_completes(shell):
     command = [sys.executable, "-c", "from grande_gnn.cli import main; main(prog_name='grande')"]

@@ -60,7 +60,7 @@ class CheckedInputs(BaseEstimator):
 
 def _without_negative_zeros(array: NDArray[np.float32], copy: bool) -> NDArray[np.float32]:
     """The array, or a copy of it, in which −0 is 0, so that equal rows have equal bytes."""
-    out = np.empty_like(array) if copy else array
+    out = array if array.flags.writeable and not copy else np.empty_like(array)
 
     def fill(rows: slice) -> None:
         np.add(array[rows], np.float32(0), out=out[rows])

@@ -1,12 +1,14 @@
 """What adapting cannot do is refused before any image is read."""
 
+from collections import namedtuple
+
 import pytest
 
 from grande_gnn import LabelOptions
-from grande_gnn.errors import InvalidInputError, NotEnoughMemoryError
+from grande_gnn.errors import GrandeError, InvalidInputError, NotEnoughMemoryError
 from grande_gnn.images.adapt import AdaptOptions
 from grande_gnn.labelling import adapt_checks
-from grande_gnn.labelling.adapt_checks import check_adaptation
+from grande_gnn.labelling.adapt_checks import N_STATES, check_adaptation, check_room
 from grande_gnn.labelling.needs import label_memory
 
 CPU = {"device": "cpu", "adapt": "last"}
@@ -60,3 +62,25 @@ def test_maps_that_are_kept_count(tiny_network, monkeypatch):
     free.append(whole + maps - 1)
     with pytest.raises(NotEnoughMemoryError):
         check_adaptation(options, 1000)
+
+
+def test_weights_that_could_not_be_kept_are_noticed_before_the_training(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(adapt_checks.shutil, "disk_usage", lambda folder: usage(10 * 2**20))
+    check_room(tmp_path / "new", 10 * 2**20)
+    assert not list((tmp_path / "new").iterdir())
+    with pytest.raises(GrandeError, match=r"needs 11 MiB of free space.*GRANDE_CACHE.*got 10 MiB"):
+        check_room(tmp_path, 11 * 2**20)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(GrandeError, match=r"nothing can be written: choose another folder with GRANDE_CACHE"):
+        check_room(tmp_path / "file" / "cache", 0)
+
+
+def test_the_store_of_the_options_needs_the_room(tiny_network, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(adapt_checks, "check_room", lambda *place: asked.append(place))
+    check_adaptation(LabelOptions(extractor="tiny", store=tmp_path, **CPU), 10)
+    ((folder, n_bytes),) = asked
+    assert folder == tmp_path
+    assert n_bytes % (4 * N_STATES) == 0
+    assert n_bytes > 0

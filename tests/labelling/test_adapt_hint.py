@@ -34,3 +34,4 @@ def test_it_is_silent_where_it_would_not_help(result):
     many = int(SHORT_S / 0.02)
     assert adapt_seconds(many, "cpu") > SHORT_S
     assert adapt_hint(replace(result, files=["x"] * many), OPTIONS) == ""
+    assert adapt_hint(replace(result, given=result.labels), OPTIONS) == ""

@@ -10,10 +10,11 @@ import torch
 from PIL import Image
 
 from grande_gnn import Labelling, LabelOptions, label_images
-from grande_gnn.errors import InvalidInputError
+from grande_gnn.errors import GrandeError, InvalidInputError
+from grande_gnn.images import find_images
 from grande_gnn.images.adapt import AdaptOptions
 from grande_gnn.images.adapt_memory import predicted_gib
-from grande_gnn.images.adapt_training import Recipe
+from grande_gnn.images.adapt_training import AdaptTraining, Recipe
 from grande_gnn.images.networks import load_trainable
 from grande_gnn.labelling import adapting, reuse
 from grande_gnn.labelling.earlier_network import SEEN
@@ -169,6 +170,46 @@ def test_a_training_that_diverges_leaves_the_original_network(photos, frozen, tm
     told = [step.message for step in steps if "The original network is used" in step.message]
     assert len(told) == 2
     assert "infinite or NaN" in told[0]
+
+
+def test_weights_that_cannot_be_kept_are_named(photos, tmp_path, monkeypatch):
+    def full(self, path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("grande_gnn.images.adapted_weights.AdaptedWeights.save", full)
+    with pytest.raises(
+        GrandeError, match=r"cannot be kept in .*store: free some space or .*GRANDE_CACHE.*No space"
+    ):
+        label_images(photos, options=replace(SHORT, store=tmp_path / "store"))
+
+
+def test_a_training_that_continues_says_where(photos, tmp_path, monkeypatch):
+    monkeypatch.setattr("grande_gnn.images.training_state.TrainingState.EVERY_S", 0.0)
+    options = replace(SHORT, store=tmp_path / "store", adapt=AdaptOptions("full", replace(RECIPE, steps=3)))
+    step, steps = AdaptTraining.step, []
+
+    def killed(self):
+        if self.number == 2:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(AdaptTraining, "step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        label_images(photos, options=options)
+    monkeypatch.setattr(AdaptTraining, "step", step)
+    label_images(photos, options=options, progress=steps.append)
+    said = [step.message for step in steps if step.message]
+    assert said.count("It continues at step 2 of 3.") == 1
+    assert any(message.startswith("Training the whole network takes hours without a GPU") for message in said)
+
+
+def test_labels_of_a_single_class_are_the_reason_that_is_given(photos, tmp_path):
+    steps = []
+    found = find_images(photos)
+    one = replace(found, labels=["down" if label == "down" else "" for label in found.labels])
+    result = label_images(one, options=replace(SHORT, store=tmp_path / "store"), progress=steps.append)
+    assert set(result.labels) == {"down"}
+    assert any("all labels are of one class, so there is nothing to learn" in step.message for step in steps)
 
 
 def test_the_network_that_labels_is_the_one_that_is_adapted(photos, tmp_path, monkeypatch):

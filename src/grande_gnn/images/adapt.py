@@ -292,7 +292,7 @@ def kept_views(
 def _train(training: AdaptTraining, state: TrainingState, tell: Progress, teach: Callable[[], None]) -> None:
     if (earlier := state.load(training.codes.device)) is not None:
         training.restore(earlier)
-        logger.info("the adaptation continues at step %d", training.number)
+        tell("continue", training.number, training.recipe.steps)
     total = training.recipe.steps
     saved, loss = time.monotonic(), ""
     while training.number < total:

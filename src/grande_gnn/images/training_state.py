@@ -65,8 +65,8 @@ class TrainingState:
             return None
         try:
             state = read_torch(self.path, "the state of a training", device)
-        except FileFormatError as error:
-            logger.warning("An unfinished adaptation cannot go on and begins anew: %s", error)
+        except FileFormatError:
+            logger.warning("An unfinished adaptation begins anew, because %s is damaged.", self.path)
             return None
         return state if isinstance(state, dict) and state.get("key") == self.key else None
 

@@ -34,13 +34,14 @@ def adapt_seconds(n_images: int, device: str) -> float:
 
 
 def adapt_hint(labelling: Labelling, options: LabelOptions) -> str:
-    """The line for the user; ``""`` if the network was adapted, cannot be adapted or judged, or if adapting takes too
-    long."""
+    """The line for the user; ``""`` if the network was adapted, cannot be adapted or judged, if adapting takes too long, or
+    if every image has a given label."""
     name = str(labelling.settings.get("extractor"))
     counts = Counter(label for label in labelling.given if label)
     is_judged = len(counts) > 1 and sum(count > 1 for count in counts.values()) > len(counts) / 2
     has_weights = getattr(EXTRACTORS.get(name), "extra", None) == "images"
-    if options.adaptation is not None or not is_judged or not has_weights:
+    is_needed = not all(labelling.given)
+    if options.adaptation is not None or not is_needed or not is_judged or not has_weights:
         return ""
     seconds = adapt_seconds(len(labelling.files), resolve_device(options.device).type)
     if seconds > SHORT_S:

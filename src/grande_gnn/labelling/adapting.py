@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from grande_gnn.classifier.estimator import GrandeClassifier
 from grande_gnn.classifier.graph_free import is_clearly_better
 from grande_gnn.classifier.halves import HalfFeatures, Halves
-from grande_gnn.errors import FileFormatError, TrainingDivergedError
+from grande_gnn.errors import FileFormatError, GrandeError, TrainingDivergedError
 from grande_gnn.images import (
     Extraction,
     default_store_folder,
@@ -92,11 +92,7 @@ def adapt_labelling(frozen: Labelling, extraction: Extraction, options: LabelOpt
     halves = clf.halves_ if clf.halves_ is not None else clf.train_halves(codes)
     unchanged = Adapted(frozen, extraction, {"form": how.form, "used": FROZEN, "held_out": {}}, None)
     if halves is None or not halves.answerable().any():
-        tell(
-            0,
-            0,
-            "The network is not adapted: with one label per class, no label is left to check whether that helps.",
-        )
+        tell(0, 0, f"The network is not adapted: {_why_unjudged(codes)}.")
         return unchanged
     work = _Work(extraction, options, how, clf, codes, halves, _error(frozen), tell)
     try:
@@ -144,6 +140,10 @@ class _Work:
         if self.how.form == "full" and self.device.type == "cuda":
             size = self.how.size or self.preprocess.size
             self.tell(0, 0, memory_sentence(predicted_gib(self.how.chosen, size)))
+        elif self.how.form == "full":
+            self.tell(
+                0, 0, "Training the whole network takes hours without a GPU; --adapt last takes minutes."
+            )
         report = partial(self._report, message="Views of all images are computed once.")
         return prepare_views(self.squares, self.name, self.how, report)
 
@@ -169,17 +169,24 @@ class _Work:
         what = ("with all labels", "with the first half of the labels", "with the second half")[number]
 
         def report(stage: str, done: int, total: int, detail: str = "") -> None:
-            if stage == "adapt":
+            if stage == "continue":
+                self.tell(number * steps + done, 3 * steps, f"It continues at step {done} of {total}.")
+            elif stage == "adapt":
                 self.tell(number * steps + done, 3 * steps, "", detail)
 
-        again = ", from where an earlier run stopped" if path.with_suffix(".checkpoint").exists() else ""
-        self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}{again}.")
+        self.tell(number * steps, 3 * steps, f"{self.name} is adapted {what}.")
         adapted = adapt_network(
             self.squares, codes, self.name, partial(self._teach, probabilities),
             replace(how, checkpoint=path.with_suffix(".checkpoint")), features=self.frozen, error=self.error,
             views=self.views, progress=report,
         )  # fmt: skip
-        adapted.save(path)
+        try:
+            adapted.save(path)
+        except OSError as error:
+            raise GrandeError(
+                f"the adapted weights cannot be kept in {self.folder}: free some space or choose another folder with "
+                f"GRANDE_CACHE, and run the command again; got {error.strerror}"
+            ) from error
         return path
 
     def _place(self, codes: NDArray[np.int64]) -> Path:
@@ -271,6 +278,13 @@ def _better(frozen: Labelling, work: _Work, weights: tuple[Path, Path, Path]) ->
               f"{hits[FROZEN]} with the original network.")  # fmt: skip
     result = assess(fitted[best], images.labels, images.files, coverage=options.coverage)
     return Adapted(result, sources[best], notes, weights[0])
+
+
+def _why_unjudged(codes: NDArray[np.int64]) -> str:
+    """Why no label can be held out."""
+    if len(np.unique(codes[codes >= 0])) == 1:
+        return "all labels are of one class, so there is nothing to learn"
+    return "with one label per class, not counting copies, no label is left to check whether that helps"
 
 
 def _error(frozen: Labelling) -> float | None:

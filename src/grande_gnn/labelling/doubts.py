@@ -176,7 +176,10 @@ def reasons(
 
 def _about_labels(n_labels: int, effective: float) -> str:
     if not effective:
-        return "Each class has only one label, so none could be held out: label a second image of each class."
+        return (
+            "Each class has only one label, not counting copies, so none could be held out: label a second image of each "
+            "class."
+        )
     if effective < 0.7 * n_labels:
         worth = max(1, round(effective))
         return (

@@ -282,6 +282,31 @@ def test_an_option_that_reuse_ignores_is_named(photos, run, tmp_path, option):
     assert f"--reuse labels with the model of the earlier run, so {option[0]} has no effect." in said
 
 
+def test_options_that_reuse_ignores_are_not_checked_either(photos, run, tmp_path):
+    """A command that is repeated on other images still names the labels and the files of the first ones."""
+    out = tmp_path / "out"
+    run(photos, "-o", out, *FAST, "--paper")
+    new = tmp_path / "new"
+    new.mkdir()
+    Image.new("RGB", (24, 24), (220, 40, 40)).save(new / "a.png")
+    (new / "labels.csv").write_text("file,label\nelsewhere.png,green\n")
+    ignored = (
+        "--labels",
+        tmp_path / "none.csv",
+        "--paper",
+        "--graph",
+        "knn",
+        "--graph-file",
+        "g.npz",
+        "--lists-file",
+        "l.npz",
+    )
+    said = run(new, "-o", tmp_path / "more", "--reuse", out, *ignored, "--workers", 0)
+    assert "so --graph has no effect" in said
+    assert [row["label"] for row in rows_of(tmp_path / "more" / "predictions.csv")] == ["red"]
+    assert not rows_of(tmp_path / "more" / "problems.csv")
+
+
 def test_reuse_and_a_template_are_refused(photos, run, tmp_path):
     said = run(photos, "--reuse", tmp_path / "out", "--template", "t.csv", code=2)
     assert "leave out one of the two; got --reuse and --template" in said
@@ -567,6 +592,9 @@ def test_an_adapted_network_labels_and_is_found_by_reuse(photos, run, tmp_path, 
     assert (out / "adapted.safetensors").exists() == (settings["adapt"]["used"] != "frozen")
     run(photos, "-o", tmp_path / "new", "--reuse", out, "--workers", 0, "--device", "cpu")
     assert json.loads((tmp_path / "new" / "settings.json").read_text())["weights"] == settings["weights"]
+    run(photos, "-o", tmp_path / "newer", "--reuse", tmp_path / "new", "--workers", 0, "--device", "cpu")
+    new, newer = (rows_of(tmp_path / name / "predictions.csv") for name in ("new", "newer"))
+    assert new == newer
 
 
 def test_two_extractors_work_side_by_side(photos, run, tmp_path, tiny_network):

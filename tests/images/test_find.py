@@ -187,6 +187,17 @@ def test_labels_in_a_table_that_may_be_slips_are_noted(tmp_path: Path) -> None:
     assert len(images.notes) == 3
 
 
+def test_labels_that_are_not_wanted_are_not_read(tmp_path: Path) -> None:
+    """Tables that would be refused, or listed as no images, do not matter then."""
+    put(tmp_path, "cat/1.jpg", "2.jpg", "notes.txt")
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text("file,label\nelsewhere.jpg,dog\n")
+    images = find_images(tmp_path, tmp_path / "none.csv", uses_labels=False)
+    assert labels(images) == {"2.jpg": "", "cat/1.jpg": ""}
+    assert images.notes == []
+    assert list(reasons(images)) == ["notes.txt"]
+
+
 def test_several_csv_files_with_labels_are_ambiguous(tmp_path: Path) -> None:
     put(tmp_path, "1.jpg")
     (tmp_path / "sizes.csv").write_text("width,height\n1,2\n")

@@ -9,7 +9,7 @@ import pytest
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.images import ImageSet, find_images
-from grande_gnn.images.labels_csv import has_label_columns, label_notes, read_label_csv
+from grande_gnn.images.labels_csv import has_label_columns, label_notes, label_source, read_label_csv
 
 
 def put(root: Path, *names: str) -> Path:
@@ -104,6 +104,19 @@ def test_case_is_ignored_if_one_file_fits(tmp_path: Path, name: str) -> None:
     images = find_images(tmp_path, tmp_path / "l.csv")
     assert images.labels == ["cat", ""]
     assert not images.problems
+
+
+def test_only_the_given_labels_of_predictions_are_read(tmp_path: Path) -> None:
+    """Predictions that come back as given labels would confirm themselves."""
+    put(tmp_path, "1.jpg", "2.jpg")
+    table = tmp_path / "predictions.csv"
+    table.write_text("file,label,confidence,given_label\n1.jpg,cat,1,cat\n2.jpg,dog,0.4,\n")
+    images = find_images(tmp_path, table)
+    assert images.labels == ["cat", ""]
+    assert images.notes == [f"Labels are read from the column given_label of {table}."]
+    table.write_text("file,label\n1.jpg,cat\n2.jpg,dog\n")
+    assert label_source(table) == f"Labels are read from {table}."
+    assert find_images(tmp_path, table).labels == ["cat", "dog"]
 
 
 def test_case_counts_if_it_tells_files_apart(tmp_path: Path) -> None:

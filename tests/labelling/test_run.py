@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from grande_gnn import Labelling, LabelOptions, label_images
-from grande_gnn.errors import FileFormatError, InvalidInputError, InvalidTypeError
+from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.graph import Neighbors, build_graph, ranked_lists
 from grande_gnn.graph.graph_files import save_graph, save_lists
 from grande_gnn.graph.neighbors import BACKENDS
@@ -127,11 +127,11 @@ def test_without_labels_the_error_says_which_table_is_empty_and_what_to_do(photo
         label_images(photos, options=replace(FAST, extractor=None))
 
 
-def test_reuse_says_nothing_about_labels_that_it_does_not_use(photos, tmp_path, monkeypatch):
+def test_reuse_says_which_folders_are_left_out(photos, tmp_path, monkeypatch):
     label_images(photos, tmp_path / "out", FAST)
     found = find_images(photos)
-    other = replace(found, notes=[*found.notes, "A folder is left out."])
-    monkeypatch.setattr(run, "find_images", lambda folder, labels: other)
+    other = replace(found, notes=["A folder is left out."])
+    monkeypatch.setattr(run, "find_images", lambda folder, labels, uses_labels: other)
     steps = []
     reuse(tmp_path / "out", photos, None, LabelOptions(workers=0, device="cpu"), steps.append)
     assert [step.message for step in steps if step.message] == [
@@ -255,6 +255,12 @@ def test_a_coverage_adds_sets_that_are_saved_and_kept_by_corrections(groups, tmp
     assert label_features(X, given, options=FIXED).label_sets is None
 
 
+def test_features_cannot_be_adapted(groups):
+    X, _, given = groups()
+    with pytest.raises(InvalidInputError, match=r"features come without the network.*got adapt='auto'"):
+        label_features(X, given, options=replace(FIXED, adapt="auto"))
+
+
 # -- reuse ----------------------------------------------------------------------------------------------
 
 
@@ -285,7 +291,7 @@ def test_the_model_of_a_reviewed_result_knows_its_decisions_or_says_that_it_does
     journal.append(Decision("undo", of=2))
     journal.append(Decision("skip", ("14.png",)))
     assert "violet" not in reuse(out, photos, options=options, progress=steps.append).labels
-    assert any("1 decisions of a review are not in that model yet" in str(step) for step in steps)
+    assert any("1 decision of a review is not in that model yet" in str(step) for step in steps)
     session = Session(out, Labelling.load(out))
     write_reviewed(session)
     session.close()
@@ -302,93 +308,6 @@ def test_a_folder_without_a_model_or_without_an_extractor_is_refused(groups, pho
     label_features(X, given, out=tmp_path / "out", options=FIXED)
     with pytest.raises(InvalidInputError, match="labelled features, so it has no network"):
         reuse(tmp_path / "out", photos, options=FAST)
-
-
-# -- corrections ----------------------------------------------------------------------------------------
-
-
-def test_corrections_give_what_the_same_labels_give_with_the_settings_fixed(groups):
-    X, _, given = groups()
-    first = label_features(X, given, options=FIXED)
-    corrections = {"0": "dog", "40": "elk", "50": "yak", "51": "yak", "3": "", "4": "  "}
-    labels = list(given)
-    for file, label in corrections.items():
-        labels[int(file)] = label.strip()
-    expected = label_features(X, labels, options=FIXED)
-    result = first.corrected(corrections)
-    assert_same(result, expected)
-    assert result.labels[50] == "yak"
-    assert result.given[3] == ""
-    assert result.settings == expected.settings
-    assert first.given == given  # the first labelling is as it was
-
-
-def test_corrections_of_a_committee_give_what_the_same_labels_give(groups):
-    X, _, given = groups()
-    options = LabelOptions(model="sgc", device="cpu", seed=5)
-    labels = ["", *given[1:]]  # as many classes as before, so that the members are the same
-    result = label_features(X, given, options=options).corrected({"0": ""})
-    expected = label_features(X, labels, options=options)
-    assert_same(result, expected)
-    assert len(result.classifier.committee_.members) > 1
-    assert expected.settings["members"] == expected.classifier.committee_.described()
-
-
-def test_corrections_of_a_loaded_labelling_are_the_same(photos, tmp_path):
-    first = label_images(photos, tmp_path / "out", AUTO)
-    corrections = {"12.png": "green", "red/00.png": ""}
-    result, again = first.corrected(corrections), Labelling.load(tmp_path / "out").corrected(corrections)
-    assert_same(result, again)
-    assert result.given[result.files.index("12.png")] == "green"
-    assert result.root == photos
-    result.save(tmp_path / "out", overwrite=True)
-    assert Labelling.load(tmp_path / "out").given == result.given
-
-
-def test_corrections_keep_a_graph_from_a_file(groups, tmp_path):
-    X, _, given = groups()
-    save_graph(tmp_path / "graph.npz", build_graph("knn", Neighbors(X, device="cpu"), 12))
-    first = label_features(
-        X, given, options=LabelOptions(model="sgc", device="cpu", graph_file=tmp_path / "graph.npz")
-    )
-    shutil.move(tmp_path / "graph.npz", tmp_path / "elsewhere.npz")
-    result = first.corrected({"40": "elk"})
-    assert result.classifier.graph_ is first.classifier.graph_
-
-
-def test_corrections_renew_the_settings_of_the_model(groups):
-    X, _, given = groups()
-    options = LabelOptions(model="sgc", device="cpu", seed=5)
-    result = label_features(X, given, options=options).corrected({str(i): "yak" for i in (0, 3, 31, 34)})
-    labels = ["yak" if i in (0, 3, 31, 34) else label for i, label in enumerate(given)]
-    assert result.settings["members"] == result.classifier.committee_.described()
-    assert result.settings == label_features(X, labels, options=options).settings
-
-
-def test_a_class_with_spaces_around_its_name_can_be_given_again(groups):
-    X, _, given = groups()
-    spaced = [" cat" if label == "cat" else label for label in given]
-    result = label_features(X, spaced, options=FIXED).corrected({"40": " cat", "50": " dog", "51": " yak "})
-    assert (result.given[40], result.given[50], result.given[51]) == (" cat", "dog", "yak")
-    assert result.classifier.classes_.tolist() == [" cat", "dog", "elk", "yak"]
-
-
-def test_none_withdraws_a_label_and_other_types_are_refused(groups):
-    X, _, given = groups()
-    result = label_features(X, given, options=FIXED)
-    first = result.files[0]
-    assert result.corrected({first: None}).given == result.corrected({first: ""}).given
-    with pytest.raises(InvalidTypeError, match="must be a text, or None to withdraw it; got 3"):
-        result.corrected({first: 3})
-
-
-def test_a_correction_of_an_unknown_file_is_refused(groups):
-    X, _, given = groups()
-    result = label_features(X, given, options=FIXED)
-    with pytest.raises(
-        InvalidInputError, match=r"must name files of the labelling, such as '0'; got 'z\.jpg'$"
-    ):
-        result.corrected({"0": "cat", "z.jpg": "cat"})
 
 
 def test_the_recall_of_an_approximate_search_is_among_the_settings_and_in_the_report(

@@ -108,7 +108,7 @@ def test_decisions_that_the_model_does_not_know_are_told(table, tmp_path):
     Journal(tmp_path / "out").append(Decision("label", ("t9",), "animals"))
     steps = []
     reuse_for_texts(tmp_path / "out", path, None, FIXED, steps.append)
-    assert any("1 decisions of a review are not in that model yet" in step.message for step in steps)
+    assert any("1 decision of a review is not in that model yet" in step.message for step in steps)
 
 
 def test_a_model_of_other_texts_or_of_features_is_refused(table, tmp_path):

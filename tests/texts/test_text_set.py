@@ -94,6 +94,16 @@ def test_labels_of_a_csv_replace_those_of_the_table(tmp_path):
     assert [problem.file for problem in found.problems] == ["z"]
 
 
+def test_labels_that_are_not_wanted_are_not_read(tmp_path):
+    path = write(tmp_path / "t.csv", "text,label\none,a\ntwo,b\n")
+    texts = read_texts(path, labels=tmp_path / "none.csv", uses_labels=False)
+    assert texts.labels == ["", ""]
+    assert texts.notes == ["Texts are read from the column text."]
+    (tmp_path / "folder" / "a").mkdir(parents=True)
+    (tmp_path / "folder" / "a" / "1.txt").write_text("one")
+    assert read_texts(tmp_path / "folder", uses_labels=False).labels == [""]
+
+
 def test_long_texts_are_cut_and_control_characters_replaced(tmp_path):
     path = write(tmp_path / "t.csv", "text\n" + "ab " * 40_000 + "\nx\x00y\x07\u2028z\n")
     found = read_texts(path)

@@ -130,11 +130,10 @@ def command(
     """
     _check_together(settings["paper"], reuse, as_json)
 
-    from grande_gnn import labelling
     from grande_gnn.images import find_images, summarize
     from grande_gnn.texts import are_texts, read_texts
 
-    options = labelling.LabelOptions(n_neighbors=neighbors, **settings)
+    options = _options(settings | {"n_neighbors": neighbors}, reuse)
     if review:
         _check_review(reuse)
     is_features = images.suffix.lower() == ".npz" and not images.is_dir()
@@ -168,6 +167,14 @@ def command(
         _tell_about_adapting(result, options)
     if review:
         _open_page(output, options)
+
+
+def _options(settings: dict[str, Any], reuse: Path | None) -> LabelOptions:
+    """The options of the labelling, without those that have no effect."""
+    from grande_gnn.labelling import LabelOptions
+
+    ignored = IGNORED_BY_REUSE if reuse is not None else ()
+    return LabelOptions(**{name: value for name, value in settings.items() if name not in ignored})
 
 
 class _Work(NamedTuple):
@@ -296,6 +303,8 @@ FIXED_BY_PAPER = ("graph", "neighbors", "normalize", "sigma")
 FIXED_BY_REUSE = (
     "labels", "extractor", "model", "degree", *FIXED_BY_PAPER, "paper", "graph_file", "lists_file",
 )  # fmt: skip
+IGNORED_BY_REUSE = {*FIXED_BY_REUSE, "n_neighbors"}
+"""The same as fields of the options."""
 
 
 def _check_together(paper: bool, reuse: Path | None, as_json: bool) -> None:
@@ -304,7 +313,7 @@ def _check_together(paper: bool, reuse: Path | None, as_json: bool) -> None:
         raise click.UsageError(f"--reuse needs no labels: leave out one of the two; got --reuse and {name}")
     for name in _given(FIXED_BY_REUSE) if reuse is not None else ():
         click.echo(f"--reuse labels with the model of the earlier run, so {name} has no effect.", err=True)
-    for name in _given(FIXED_BY_PAPER) if paper else ():
+    for name in _given(FIXED_BY_PAPER) if paper and reuse is None else ():
         raise click.UsageError(
             f"--paper fixes the settings: leave one of the two out; got --paper and {name}"
         )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grande_gnn.errors import InvalidInputError
-from grande_gnn.images.labels_csv import has_label_columns, label_notes, read_label_csv
+from grande_gnn.images.labels_csv import has_label_columns, label_notes, label_source, read_label_csv
 from grande_gnn.images.problems import Problem
 
 __all__ = ["FolderFiles", "ImageSet", "find_images", "find_samples", "has_image_suffix", "walk"]
@@ -65,7 +65,9 @@ class ImageSet:
         return [self.root / file for file in self.files]
 
 
-def find_images(folder: str | Path, labels: str | Path | None = None) -> ImageSet:
+def find_images(
+    folder: str | Path, labels: str | Path | None = None, *, uses_labels: bool = True
+) -> ImageSet:
     """Find the images under ``folder`` and their labels.
 
     Parameters
@@ -73,6 +75,7 @@ def find_images(folder: str | Path, labels: str | Path | None = None) -> ImageSe
     folder : the folder with the images; links are followed.
     labels : a CSV with the columns ``file`` and ``label``. If it is not given, ``labels.csv`` in the
         folder, or the only CSV there with such columns, is used; otherwise the class folders are.
+    uses_labels : whether labels are looked for; without them, all images are unlabelled.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -80,7 +83,7 @@ def find_images(folder: str | Path, labels: str | Path | None = None) -> ImageSe
         raise InvalidInputError(f"images must be in a folder; got {folder}, which {kind}")
     return find_samples(
         root, labels, lambda found: (found.images, found.others),
-        "images (JPEG, PNG, WebP, GIF, BMP, TIFF, HEIC, AVIF)", "an image",
+        "images (JPEG, PNG, WebP, GIF, BMP, TIFF, HEIC, AVIF)", "an image", uses_labels=uses_labels,
     )  # fmt: skip
 
 
@@ -90,8 +93,10 @@ def find_samples(
     choose: Callable[[FolderFiles], tuple[list[str], list[str]]],
     wanted: str,
     one: str,
+    *,
+    uses_labels: bool = True,
 ) -> ImageSet:
-    """Find the files under ``root`` that ``choose`` selects, and their labels.
+    """Find the files under ``root`` that ``choose`` selects, and their labels unless they are not wanted.
 
     ``choose`` divides the files into samples and others; ``wanted`` and ``one`` are the words for samples in messages.
     """
@@ -102,12 +107,16 @@ def find_samples(
         raise InvalidInputError(
             f"{root} has no {wanted}{left_out}: is it the right folder? got {len(others)} other file(s)"
         )
+    if not uses_labels:
+        tables = _label_tables(root, others)
+        rest = [Problem(file, f"not {one}") for file in others if file not in tables]
+        return ImageSet(root, samples, [""] * len(samples), [*found.problems, *rest], found.notes)
     table = Path(labels) if labels is not None else _labels_file(root, others)
     if table is not None:
         if not table.is_file():
             raise InvalidInputError(f"the labels file must be an existing file; got {table}")
         names, problems = read_label_csv(table, root, samples)
-        notes = [f"Labels are read from {table}.", *label_notes(names)]
+        notes = [label_source(table), *label_notes(names)]
     else:
         names, notes = _folder_labels(samples)
         problems = []
@@ -115,9 +124,14 @@ def find_samples(
     return ImageSet(root, samples, names, [*found.problems, *rest, *problems], [*notes, *found.notes])
 
 
-def _labels_file(root: Path, others: list[str]) -> Path | None:
+def _label_tables(root: Path, others: list[str]) -> list[str]:
+    """The CSV files in the folder itself that have columns of files and labels."""
     tables = [file for file in others if "/" not in file and file.casefold().endswith(".csv")]
-    tables = [file for file in tables if has_label_columns(root / file)]
+    return [file for file in tables if has_label_columns(root / file)]
+
+
+def _labels_file(root: Path, others: list[str]) -> Path | None:
+    tables = _label_tables(root, others)
     if "labels.csv" in tables:
         return root / "labels.csv"
     if len(tables) > 1:

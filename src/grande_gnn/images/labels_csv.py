@@ -22,11 +22,17 @@ from grande_gnn.internal.table_file import (
     western,
 )
 
-__all__ = ["LABEL_COLUMNS", "has_label_columns", "label_notes", "read_label_csv"]
+__all__ = ["LABEL_COLUMNS", "has_label_columns", "label_notes", "label_source", "read_label_csv"]
 
 _FILE_COLUMNS = (r"(file|image|img|photo|picture)(file)?(name|path)?", r"path", r"(image|img)?id", r"name")
-LABEL_COLUMNS = (r"(class)?labels?", r"class(name)?|category", r"target|species|annotation|tag|y")
-"""Patterns of column names in lower case, without punctuation; earlier ones have priority."""
+LABEL_COLUMNS = (
+    r"givenlabel",
+    r"(class)?labels?",
+    r"class(name)?|category",
+    r"target|species|annotation|tag|y",
+)
+"""Patterns of column names in lower case, without punctuation; earlier ones have priority. The column ``label`` of a
+predictions.csv has predictions too, so its ``given_label`` comes first."""
 
 _MISSING = frozenset({"nan", "na", "n/a", "none", "null", "unlabelled", "unlabeled", "-1", "?"})
 """What people and programs write into cells without a label. Each may also be a class, so these are only pointed out."""
@@ -81,6 +87,12 @@ def read_label_csv(path: Path, root: Path, files: Sequence[str]) -> tuple[list[s
     return labels, problems
 
 
+def label_source(path: Path) -> str:
+    """The sentence about where labels are read from."""
+    predicted = " the column given_label of" if _is_predictions(_header(path)) else ""
+    return f"Labels are read from{predicted} {path}."
+
+
 def label_notes(labels: Iterable[str]) -> list[str]:
     """Sentences about labels in a table that may be slips.
 
@@ -115,12 +127,21 @@ def _shown(label: str) -> str:
 
 def has_label_columns(path: Path) -> bool:
     """Whether the first line of a CSV names a column with files and one with labels."""
+    return None not in _named_columns(_header(path))
+
+
+def _header(path: Path) -> list[str]:
+    """The cells of the first line; none if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            header = split_table(decode_table(file.read(1 << 16)).partition("\n")[0])
+            lines = split_table(decode_table(file.read(1 << 16)).partition("\n")[0])
     except (OSError, csv.Error):
-        return False
-    return any(None not in _named_columns(cells) for _, cells in header[:1])
+        return []
+    return lines[0][1] if lines else []
+
+
+def _is_predictions(header: list[str]) -> bool:
+    return {"label", "given_label"} <= set(header)
 
 
 class _FileFinder:

@@ -15,7 +15,8 @@ __all__ = ["ADAPTED_FILE", "SEEN", "adapted_file", "earlier_parts", "with_doubt"
 
 SEEN = (
     "The network was adapted with the same labels that measure it here, so the expected accuracy may be too high: label "
-    "again with --adapt, which measures it with networks that have not seen these labels."
+    "again with --adapt and --labels predictions.csv, which reads the given labels and has them judged by networks that did "
+    "not see them."
 )
 """The doubt about an estimate from a saved model, which does not hold the features of the judging networks."""
 

@@ -217,7 +217,7 @@ class Labelling:
         Nothing is searched or chosen again: features, neighbors, graph and settings stay as they are. A label that is
         new becomes a new class, without the spaces around its name.
         """
-        from grande_gnn.labelling.run import relabel
+        from grande_gnn.labelling.relabel import relabel
 
         if wrong := [
             label for label in corrections.values() if label is not None and not isinstance(label, str)

@@ -33,21 +33,20 @@ from grande_gnn.images import (
 from grande_gnn.internal.swap import recover
 from grande_gnn.internal.validation import check_features, check_sparse
 from grande_gnn.labelling.adapt_checks import check_adaptation
-from grande_gnn.labelling.assess import assess, assess_new
+from grande_gnn.labelling.assess import assess_new
 from grande_gnn.labelling.cluster_training import train_and_assess, train_on_cluster
-from grande_gnn.labelling.corrections import n_pending
-from grande_gnn.labelling.decisions import Journal
-from grande_gnn.labelling.earlier_network import ADAPTED_FILE, earlier_parts, with_doubt
+from grande_gnn.labelling.earlier_network import ADAPTED_FILE, adapted_file, earlier_parts
 from grande_gnn.labelling.exports import check_copies, copy_to_class_folders
 from grande_gnn.labelling.folder import check_destination, read_calibration, read_settings, write_labelling
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.model_settings import model_settings
 from grande_gnn.labelling.needs import check_label_memory, n_classes, training_memory
 from grande_gnn.labelling.old_signature import accepts_old_signature
+from grande_gnn.labelling.pending import tell_if_model_is_older, tell_if_review_is_kept
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.steps import Progress, Step, counted, silent
 
-__all__ = ["Progress", "Step", "extract_images", "label_features", "label_images", "relabel", "reuse"]
+__all__ = ["Progress", "Step", "extract_images", "label_features", "label_images", "reuse"]
 
 Place = str | Path
 
@@ -70,6 +69,7 @@ def label_images(
     tell = progress or silent
     found = _find(images, options, tell)
     _check_out(out, options, found.root)
+    tell_if_review_is_kept(out, tell)
     if not found.class_counts:
         same = f" --extractor {options.extractor}" if options.extractor else ""
         empty = f"{options.labels}, in which no label is filled in" if options.labels else ""
@@ -116,12 +116,18 @@ def label_features(
     labels : one per sample; ``""``, ``None``, ``NaN`` or ``-1`` for the unlabelled.
     files : a name for each sample, all different; None: its number.
     out : folder for the results; None: nothing is written.
-    options : those about images (labels, extractor, weights, workers, store, copy_to) do not matter.
+    options : those about images (labels, extractor, weights, workers, store, copy_to) do not matter; no network can be
+        adapted.
     graph : a ready :class:`~grande_gnn.Graph`, scipy sparse matrix or ranked lists instead of a search for neighbors.
     progress : called with each :class:`Step`.
     copy : whether features of type float32 are copied; with False they are kept and their negative zeros become positive.
     """
     tell = progress or silent
+    if options.adaptation is not None:
+        raise InvalidInputError(
+            "features come without the network that could be adapted: leave out adapt, or label the images themselves; "
+            f"got adapt={options.adapt!r}"
+        )
     _check_out(out, options)
     shape: Any = getattr(features, "shape", ())
     if len(shape) == 2 and not issparse(features):  # before a memory-mapped file is read
@@ -174,9 +180,7 @@ def reuse(
         raise InvalidInputError(
             f"new images need the model of a run on images: name the folder of such a run; got {earlier}, a run on texts"
         )
-    if pending := n_pending(Journal(earlier).decisions, settings):
-        tell(Step("find", message=f"{pending} decisions of a review are not in that model yet: open `grande review "
-                  f"{earlier}` and end it with Ctrl-C to train the model with them."))  # fmt: skip
+    tell_if_model_is_older(Path(earlier), settings, tell)
     clf = GrandeClassifier.load(Path(earlier) / "model").set_params(device=options.device)
     options = replace(options, extractor=str(settings["extractor"]))
     parts = earlier_parts(settings, Path(earlier) / ADAPTED_FILE, options.weights)
@@ -185,7 +189,14 @@ def reuse(
     result = assess_new(
         extraction.features(), extraction.images.files, clf, calibration, coverage=options.coverage
     )
-    return _finished(_with_images(result, extraction, options), out, options, tell)
+    labelling = _with_images(result, extraction, options)
+    if "adapt" in settings:  # a later run may in turn reuse this one
+        labelling = replace(
+            labelling,
+            settings=labelling.settings | {"adapt": settings["adapt"]},
+            adapted_weights=adapted_file(Path(earlier)),
+        )
+    return _finished(labelling, out, options, tell)
 
 
 def extract_images(
@@ -217,37 +228,15 @@ def extract_images(
     return extraction
 
 
-def relabel(labelling: Labelling, corrections: Mapping[str, str]) -> Labelling:
-    """See :meth:`Labelling.corrected`; labels are used as they are, because classes may have spaces around their names."""
-    clf = labelling.classifier
-    if clf is None or not any(labelling.given):
-        raise InvalidInputError(
-            "only a labelling whose images trained its model can be corrected: label them with label_images; "
-            f"got {'one without a model' if clf is None else 'one without given labels'}"
-        )
-    row_of = {file: row for row, file in enumerate(labelling.files)}
-    labels = list(labelling.given)
-    for file, label in corrections.items():
-        if file not in row_of:
-            raise InvalidInputError(
-                f"corrections must name files of the labelling, such as {labelling.files[0]!r}; got {file!r}"
-            )
-        labels[row_of[file]] = label
-    coverage = None if labelling.sets_made is None else labelling.sets_made.coverage
-    result = assess(clf.refit(labels), labels, labelling.files, coverage=coverage)
-    result = with_doubt(result, labelling.settings)
-    names = ("root", "problems", "texts", "thumbnails", "adapted_weights")
-    kept = {name: getattr(labelling, name) for name in names}
-    return replace(result, **kept, settings=labelling.settings | model_settings(result))
-
-
 def _find(
     images: Place | ImageSet, options: LabelOptions, tell: Progress, *, uses_labels: bool = True
 ) -> ImageSet:
+    """The images; those of ``uses_labels=False`` are all unlabelled."""
     if isinstance(images, ImageSet):
-        return images
-    found = find_images(Path(images), None if options.labels is None else Path(options.labels))
-    for note in found.notes if uses_labels else [n for n in found.notes if not n.startswith("Labels ")]:
+        return images if uses_labels else replace(images, labels=[""] * len(images))
+    table = None if options.labels is None else Path(options.labels)
+    found = find_images(Path(images), table, uses_labels=uses_labels)
+    for note in found.notes:
         tell(Step("find", message=note))
     return found
 

@@ -24,9 +24,10 @@ from grande_gnn.labelling.exports import EXPORTS, export_names
 from grande_gnn.labelling.exports.label_studio import LABEL_STUDIO
 from grande_gnn.labelling.folder import check_destination, thumbnails_if_images
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
+from grande_gnn.labelling.pending import tell_if_review_is_kept
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import label_features
-from grande_gnn.labelling.steps import Progress
+from grande_gnn.labelling.steps import Progress, silent
 from grande_gnn.labelling.suggest import DEFAULT_STRATEGY, suggest
 
 __all__ = ["label_file", "suggest_for_file"]
@@ -56,6 +57,7 @@ def label_file(
         check_destination(
             Path(out), [], options.named_places | {"features": path}, overwrite=options.overwrite
         )
+    tell_if_review_is_kept(out, progress or silent)
     content = load_features(path, sparse=True)
     labels, problems = _labels_of(path, content, options)
     root = _folder_of_images(path, content.files.tolist())

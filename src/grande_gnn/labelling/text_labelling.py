@@ -25,12 +25,11 @@ from grande_gnn.internal.files import check_output
 from grande_gnn.internal.swap import recover
 from grande_gnn.labelling.assess import assess_new
 from grande_gnn.labelling.calibration import Calibration
-from grande_gnn.labelling.corrections import n_pending
-from grande_gnn.labelling.decisions import Journal
 from grande_gnn.labelling.exports import check_text_exports, export_names
 from grande_gnn.labelling.folder import check_destination, load_labelling, read_calibration
 from grande_gnn.labelling.label_options import DEFAULT, LabelOptions
 from grande_gnn.labelling.needs import check_label_memory
+from grande_gnn.labelling.pending import tell_if_model_is_older, tell_if_review_is_kept
 from grande_gnn.labelling.result import Labelling
 from grande_gnn.labelling.run import label_features
 from grande_gnn.labelling.steps import Progress, Step, counted, silent
@@ -49,12 +48,6 @@ __all__ = [
 ]
 
 Place = str | Path
-
-PENDING = (
-    "{} decisions of a review are not in that model yet: open `grande review {}` and end it with Ctrl-C to train the model "
-    "with them."
-)
-"""The message about a model that is older than the latest decisions."""
 
 _PORTION = 1024
 """Texts whose features are stored together; a killed run loses the features of at most this many."""
@@ -79,6 +72,7 @@ def label_texts(
     """
     texts = _read(source, options, progress)
     _check(texts, out, options)
+    tell_if_review_is_kept(out, progress or silent)
     if not any(texts.labels):
         empty = f"{options.labels}, in which no label is filled in" if options.labels else ""
         raise InvalidInputError(
@@ -130,8 +124,7 @@ def reuse_for_texts(
         raise InvalidInputError(
             f"new texts need the model of a run on texts: name the folder of such a run; got {earlier}"
         )
-    if pending := n_pending(Journal(folder).decisions, known.settings):
-        (progress or silent)(Step("find", message=PENDING.format(pending, earlier)))
+    tell_if_model_is_older(folder, known.settings, progress or silent)
     extractor = _same_extractor(known)
     if extractor.learns:
         both = extractor.features(known.texts, texts.texts)
@@ -224,9 +217,9 @@ def _read(
 ) -> TextSet:
     if isinstance(source, TextSet):
         return source
-    texts = read_texts(source, list(options.text), options.labels)
+    texts = read_texts(source, list(options.text), options.labels, uses_labels=uses_labels)
     tell = progress or silent
-    for note in texts.notes if uses_labels else [n for n in texts.notes if not n.startswith("Labels ")]:
+    for note in texts.notes:
         tell(Step("find", message=note))
     return texts
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.labelling.label_options import LabelOptions
+from grande_gnn.labelling.relabel import relabel
 from grande_gnn.labelling.result import Labelling
-from grande_gnn.labelling.run import label_features, relabel
+from grande_gnn.labelling.run import label_features
 
 __all__ = ["full_fit"]
 

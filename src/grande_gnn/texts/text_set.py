@@ -21,7 +21,7 @@ from typing import Any
 
 from grande_gnn.errors import FileFormatError, InvalidInputError
 from grande_gnn.images.find import FolderFiles, find_samples, has_image_suffix, walk
-from grande_gnn.images.labels_csv import LABEL_COLUMNS, read_label_csv
+from grande_gnn.images.labels_csv import LABEL_COLUMNS, label_source, read_label_csv
 from grande_gnn.images.problems import Problem
 from grande_gnn.internal.table_file import decode_table, find_column, header_text, read_table, western
 
@@ -90,7 +90,13 @@ def are_texts(path: str | Path) -> bool:
     return seen and not walk(place).images
 
 
-def read_texts(path: str | Path, columns: Sequence[str] = (), labels: str | Path | None = None) -> TextSet:
+def read_texts(
+    path: str | Path,
+    columns: Sequence[str] = (),
+    labels: str | Path | None = None,
+    *,
+    uses_labels: bool = True,
+) -> TextSet:
     """Read texts from a file or a folder.
 
     Parameters
@@ -100,26 +106,32 @@ def read_texts(path: str | Path, columns: Sequence[str] = (), labels: str | Path
         similar. If a table has no header, columns are given as numbers, counted from 1.
     labels : a CSV with the columns ``file`` (the name of a text) and ``label``. By default, labels come from a column called
         label, or similar, or from the class folders.
+    uses_labels : whether labels are looked for; without them, all texts are unlabelled.
     """
     place = Path(path)
     if place.is_dir():
-        return _read_folder(place, columns, labels)
+        return _read_folder(place, columns, labels, uses_labels)
     if not place.is_file():
         raise InvalidInputError(f"texts must be in a file or a folder that exists; got {path}")
     rows, names = _read_lines(place) if place.suffix.lower() in _LINES else _read_table(place, columns)
-    return _with_labels(_assembled(place, rows, names, columns), labels)
+    texts = _assembled(place, rows, names, columns)
+    if not uses_labels:
+        return replace(texts, labels=[""] * len(texts), notes=texts.notes[:1])
+    return _with_labels(texts, labels)
 
 
 def _is_text_file(file: str) -> bool:
     return file.lower().endswith(".txt")
 
 
-def _read_folder(folder: Path, columns: Sequence[str], labels: str | Path | None) -> TextSet:
+def _read_folder(
+    folder: Path, columns: Sequence[str], labels: str | Path | None, uses_labels: bool
+) -> TextSet:
     if columns:
         raise InvalidInputError(
             f"a folder of .txt files has no columns: leave --text out; got {', '.join(columns)}"
         )
-    found = find_samples(folder, labels, _divided, "files named *.txt", "a text")
+    found = find_samples(folder, labels, _divided, "files named *.txt", "a text", uses_labels=uses_labels)
     kept, texts, problems = [], [], list(found.problems)
     for file, label in zip(found.files, found.labels, strict=True):
         try:
@@ -252,5 +264,5 @@ def _with_labels(texts: TextSet, labels: str | Path | None) -> TextSet:
     if labels is None:
         return texts
     found, problems = read_label_csv(Path(labels), texts.source.parent, texts.names)
-    notes = [*texts.notes[:1], f"Labels are read from {labels}."]
+    notes = [*texts.notes[:1], label_source(Path(labels))]
     return replace(texts, labels=found, problems=[*texts.problems, *problems], notes=notes)

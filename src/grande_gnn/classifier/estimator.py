@@ -308,7 +308,7 @@ class GrandeClassifier(ClassifierMixin, CheckedInputs):
     # -- answers --------------------------------------------------------------------------------------
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each sample; a fitted sample gets its ``transduction_``."""
+        """The label of each sample; a fitted sample gets its ``transduction_``, or that of the first identical sample."""
         probabilities = self.predict_proba(X)  # first, because it checks that the classifier is fitted
         return self.classes_[probabilities.argmax(axis=1)]
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from grande_gnn import GrandeClassifier
 from grande_gnn.classifier.committee import Committee
 from grande_gnn.classifier.graph_free import GraphFree
 from grande_gnn.classifier.model_folder import fill_model_folder
+from grande_gnn.degree import Grande
 from grande_gnn.errors import FileFormatError, GrandeError, InvalidInputError, OutputExistsError
 
 QUICK = {"hidden": 16, "epochs": 10, "lr": 0.02, "n_neighbors": 10, "device": "cpu", "random_state": 0}
@@ -128,9 +129,49 @@ def test_a_function_cannot_be_saved(tmp_path):
     clf = GrandeClassifier("sgc", lambda h, graph: h.new_tensor(graph.degree), **QUICK).fit(
         [[0.0], [1.0]], [0, 1]
     )
-    with pytest.raises(InvalidInputError, match="a degree function cannot be saved"):
+    with pytest.raises(InvalidInputError, match="a degree of your own cannot be saved"):
         clf.save(tmp_path / "model")
     assert not os.listdir(tmp_path)
+
+
+@dataclass(frozen=True)
+class Squared(Grande):
+    """A variant that forgot to have a name of its own."""
+
+    def __call__(self, h, graph):
+        return super().__call__(h, graph) ** 2
+
+
+@pytest.mark.parametrize("degree", [Squared(0.3), Grande(0.3)])
+def test_a_degree_is_saved_only_if_its_name_gives_it_again(blobs, few, tmp_path, degree):
+    clf = GrandeClassifier(**(QUICK | {"degree": degree})).fit(blobs[0], few)
+    if type(degree) is Grande:
+        clf.save(tmp_path / "model")
+        assert GrandeClassifier.load(tmp_path / "model").sigma == 0.3
+    else:
+        with pytest.raises(InvalidInputError, match="register it under a name of its own"):
+            clf.save(tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
+
+def test_a_model_of_ones_own_with_the_name_of_another_is_asked_for(blobs, few, tmp_path):
+    class appnp(torch.nn.Module):
+        def __init__(self, n_features, n_classes):
+            super().__init__()
+            self.layer = torch.nn.Linear(n_features, n_classes)
+
+        def forward(self, X, graph, degree):
+            return self.layer(X)
+
+    X = blobs[0]
+    clf = GrandeClassifier(appnp, **QUICK).fit(X, few)
+    clf.save(tmp_path / "model")
+    with pytest.raises(
+        FileFormatError, match=r"fitted with a model of your own.*got the model 'appnp \(not the"
+    ):
+        GrandeClassifier.load(tmp_path / "model")
+    again = GrandeClassifier.load(tmp_path / "model", model=appnp)
+    np.testing.assert_array_equal(again.predict_proba(X[:5] + 0.1), clf.predict_proba(X[:5] + 0.1))
 
 
 def test_only_plain_files_and_no_pickle(folder):

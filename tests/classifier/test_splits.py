@@ -110,3 +110,17 @@ def test_held_out_samples_are_nodes_without_a_label(blobs, few):
 def test_says_what_it_is():
     assert repr(LabelledKFold(3)) == "LabelledKFold(n_splits=3, shuffle=False, random_state=None)"
     assert LabelledKFold(7).get_n_splits() == 7
+
+
+def test_the_score_counts_labelled_samples_only(blobs, few):
+    X, y = blobs
+    clf = GrandeClassifier(**QUICK).fit(X, few)
+    assert clf.score(X, y) == np.mean(clf.predict(X) == y)
+    part = np.where(np.arange(len(y)) % 3, y, -1)
+    assert clf.score(X, part) == labelled_accuracy(clf, X, part) > 0.5
+    names = np.array([None if code < 0 else f"class {code}" for code in part], dtype=object)
+    few_names = np.array([None if code < 0 else f"class {code}" for code in few], dtype=object)
+    assert GrandeClassifier(**QUICK).fit(X, few_names).score(X, names) == clf.score(X, part)
+    weight = (part == part.max()).astype(float)
+    of_one = part == part.max()
+    assert clf.score(X, part, weight) == pytest.approx(np.mean(clf.predict(X[of_one]) == y[of_one]))

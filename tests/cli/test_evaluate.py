@@ -204,5 +204,19 @@ def test_a_known_graph_is_compared_with_what_was_published(
     assert "Cora comes from" in refused("evaluate", "cora", "--split", "public")
 
 
+@pytest.mark.parametrize(
+    "option", [("--graph", "dgcg"), ("--folds", 3), ("--graph-file", "g.csv"), ("--normalize", "l2")]
+)
+def test_options_that_a_split_has_no_use_for_are_refused(refused, split_graph, option):
+    said = refused("evaluate", split_graph, "--split", "public", *option)
+    assert f"--split trains on the edges and the split of the file: leave out {option[0]}; got both" in said
+
+
+def test_a_split_that_is_not_used_is_pointed_out(grande, split_graph):
+    call = ("--model", "sgc", "--repeats", 1, "--folds", 2, "--neighbors", 5, "--device", "cpu")
+    said = grande("evaluate", split_graph, *call)
+    assert "edges and a split of its own, which --split public would use" in said.stderr
+
+
 def test_a_file_without_a_split_is_refused(refused, features):
     assert "graph with a split" in refused("evaluate", features, "--split", "public")

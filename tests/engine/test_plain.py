@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from grande_gnn import GrandeClassifier
 from grande_gnn.degree import Grande
 from grande_gnn.engine import Replica, Settings, train
 from grande_gnn.engine.models import MODELS, PlainModel, register_model
@@ -17,6 +18,7 @@ from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 from grande_gnn.propagation import propagate
 
+QUICK = {"epochs": 5, "n_neighbors": 5, "device": "cpu", "random_state": 0}
 CPU = Settings(device="cpu", epochs=30, lr=1e-2, seed=4)
 
 
@@ -369,3 +371,18 @@ def test_a_module_says_which_parameters_take_no_weight_decay(problem):
     (outcome,) = run(problem, [Replica(problem.labels)], replace(settings, model=Unused))
     assert (outcome.parameters["kept"] == 1).all()
     assert (outcome.parameters["decayed"] < 0.9).all()
+
+
+@pytest.mark.parametrize(
+    "delta", [lambda h, g: 1.0, lambda h, g: -torch.ones(len(h)), lambda h, g: torch.ones(len(h), 1)]
+)
+def test_a_degree_of_ones_own_is_checked(blobs, few, delta):
+    clf = GrandeClassifier("gcn", delta, epochs=2, n_neighbors=5, device="cpu")
+    with pytest.raises(InvalidInputError, match="a degree function must return one positive number per node"):
+        clf.fit(blobs[0], few)
+
+
+def test_a_degree_of_integers_is_a_degree(blobs, few):
+    counted = GrandeClassifier("gcn", lambda h, g: torch.as_tensor(g.degree), **QUICK).fit(blobs[0], few)
+    exact = GrandeClassifier("gcn", "centrality", **QUICK).fit(blobs[0], few)
+    np.testing.assert_allclose(counted.label_distributions_, exact.label_distributions_, atol=1e-6)

@@ -202,5 +202,25 @@ def test_every_error_is_ours_and_a_standard_one():
         error = getattr(errors, name)
         assert issubclass(error, GrandeError)
         assert name == "GrandeError" or issubclass(
-            error, (ValueError, FileExistsError, ImportError, MemoryError)
+            error, (ValueError, FileExistsError, ImportError, MemoryError, ArithmeticError)
         )
+
+
+def test_integers_beside_missing_values_of_pandas_stay_integers():
+    class Series:
+        """Like a pandas.Series of the type Int64: numpy would read its numbers as floats."""
+
+        dtype = "Int64"
+
+        def isna(self):
+            raise AssertionError("only its presence counts")
+
+        def __array__(self, dtype=None, copy=None):
+            values = [2**53, Missing(), 2**53 + 1]
+            if dtype is not None and np.dtype(dtype) == object:
+                return np.array(values, dtype=object)
+            return np.array([2.0**53, math.nan, 2.0**53])
+
+    codes, classes = encode_labels(Series())
+    assert codes.tolist() == [0, -1, 1]
+    assert classes.tolist() == [2**53, 2**53 + 1]

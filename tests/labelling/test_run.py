@@ -239,7 +239,7 @@ def test_a_degree_function_labels_but_is_refused_before_the_work_where_it_would_
     X, _, given = groups()
     options = replace(FIXED, degree=lambda h, graph: h.new_tensor(graph.degree))
     assert len(label_features(X, given, options=options).labels) == 90
-    with pytest.raises(InvalidInputError, match="a degree function cannot be saved: register it"):
+    with pytest.raises(InvalidInputError, match="a degree of your own cannot be saved: register it"):
         label_features(X, given, out=tmp_path / "out", options=options)
     assert not (tmp_path / "out").exists()
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +21,7 @@ from grande_gnn.classifier.label_checks import check_labels, one_line_errors
 from grande_gnn.classifier.normalizer import NORMALIZATIONS
 from grande_gnn.classifier.preparation import AUTO, Choice, Preparation
 from grande_gnn.classifier.problem import LearningProblem
+from grande_gnn.classifier.splits import ScoredByLabels
 from grande_gnn.classifier.tuning import PAPER, members_for
 from grande_gnn.degree import Degree
 from grande_gnn.engine import DegreeFunction, Settings
@@ -34,7 +35,7 @@ from grande_gnn.internal.validation import check_choice, check_features, check_i
 __all__ = ["GrandeClassifier"]
 
 
-class GrandeClassifier(ClassifierMixin, CheckedInputs):
+class GrandeClassifier(ScoredByLabels, CheckedInputs):
     """Semi-supervised classifier: a diffusion GNN on a neighbor graph, with the GRaNDe degree.
 
     A graph connects samples that are near neighbors. SGC or APPNP spreads the known labels over it with

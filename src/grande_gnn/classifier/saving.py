@@ -33,8 +33,8 @@ from grande_gnn.classifier.preparation import Choice
 from grande_gnn.classifier.problem import LearningProblem
 from grande_gnn.classifier.reduction import Reduction
 from grande_gnn.engine import Settings
-from grande_gnn.engine.degrees import DEGREES, as_degree
-from grande_gnn.engine.models import MODELS, as_model
+from grande_gnn.engine.degrees import DEGREES, as_degree, is_registered
+from grande_gnn.engine.models import MODELS, PlainModel, as_model
 from grande_gnn.errors import FileFormatError, InvalidInputError, OutputExistsError
 from grande_gnn.graph import Graph, Neighbors
 from grande_gnn.internal.files import is_unfinished, write_folder
@@ -91,7 +91,7 @@ def _rest(clf: Any) -> dict[str, Any]:
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None
     parameters["device"] = str(parameters["device"])
-    parameters["model"] = as_model(clf.model).name
+    parameters["model"] = _model_name(clf.model)
     parameters |= _degree_by_name(clf)
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items()}
     return {
@@ -103,14 +103,25 @@ def _rest(clf: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _model_name(model: Any) -> str:
+    """The registered name of a model; one of your own gets a name that is not registered, so that loading asks for it."""
+    made = as_model(model)
+    registered = MODELS.get(made.name)
+    is_it = registered is made or (
+        isinstance(registered, PlainModel) and isinstance(made, PlainModel) and registered.build is made.build
+    )
+    return made.name if registered is None or is_it else f"{made.name} (not the registered one)"
+
+
 def _degree_by_name(clf: Any) -> dict[str, Any]:
     """The parameters ``degree`` and ``sigma`` as a registered name and a number."""
     if clf.degree in list(DEGREES):
         return {}
     degree = as_degree(clf.degree)
-    if degree.is_function or degree.name not in DEGREES:
+    if not is_registered(degree):
         raise InvalidInputError(
-            f"a degree function cannot be saved: use {', '.join(DEGREES)} or register your degree; got {degree.name}"
+            f"a degree of your own cannot be saved: use {', '.join(DEGREES)}, or register it under a name of its own with "
+            f"register_degree; got {degree}"
         )
     return {"degree": degree.name} | ({} if degree.sigma is None else {"sigma": degree.sigma})
 

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
@@ -30,7 +32,7 @@ from grande_gnn.classifier.label_checks import one_line_errors
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.internal.validation import check_integer, check_seed, encode_labels
 
-__all__ = ["LabelledKFold", "labelled_accuracy"]
+__all__ = ["LabelledKFold", "ScoredByLabels", "labelled_accuracy"]
 
 
 class LabelledKFold:
@@ -92,3 +94,15 @@ def labelled_accuracy(estimator: Any, X: Any, y: ArrayLike) -> float:
     labelled = np.flatnonzero(codes >= 0)
     predicted = np.asarray(estimator.predict(X))[labelled]
     return float(np.mean(predicted == classes[codes[labelled]]))
+
+
+class ScoredByLabels(ClassifierMixin):
+    """A classifier whose ``score`` counts labelled samples only, as y of a semi-supervised classifier may lack labels."""
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy in [0, 1] over the samples that have a label in y."""
+        codes, classes = encode_labels(y)
+        labelled = np.flatnonzero(codes >= 0)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labelled]
+        predicted = np.asarray(self.predict(X))[labelled]
+        return float(accuracy_score(classes[codes[labelled]], predicted, sample_weight=weight))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from typing import Any
 
 import click
@@ -68,6 +69,7 @@ def command(
     With --split, FILE.npz holds a citation graph: sparse features, 'labels', 'edges' and 'split'.
     """
     if split is not None:
+        _check_split_options()
         _evaluate_split(file, model, degree, sigma, repeats, device, seed, as_json)
         return
     from grande_gnn.errors import FileFormatError
@@ -75,6 +77,10 @@ def command(
     from grande_gnn.internal.features_file import load_features
 
     content = load_features(file)
+    if _has_split(file):
+        click.echo(
+            f"note: {file} has edges and a split of its own, which --split public would use.", err=True
+        )
     if content.labels is None:
         raise FileFormatError(f"{file} has no array 'labels', which evaluation needs; got features only")
     source = graph_from_files(
@@ -92,6 +98,23 @@ def command(
     for result in results:
         row = result.as_row()
         click.echo(json.dumps(row) if as_json else _sentence(row))
+
+
+def _check_split_options() -> None:
+    """Refuse options that a graph with a split of its own has no use for."""
+    context = click.get_current_context()
+    for name in ("folds", "graph", "neighbors", "normalize", "graph_file", "lists_file", "ignore_weights"):
+        if context.get_parameter_source(name) != _DEFAULT:
+            raise click.UsageError(
+                f"--split trains on the edges and the split of the file: leave out --{name.replace('_', '-')}; got both"
+            )
+
+
+def _has_split(file: str) -> bool:
+    if not zipfile.is_zipfile(file):
+        return False
+    with zipfile.ZipFile(file) as archive:
+        return {"edges.npy", "split.npy"} <= set(archive.namelist())
 
 
 def _evaluate_split(

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from grande_gnn.degree import Degree
     from grande_gnn.engine.replica import DegreeFunction
 
-__all__ = ["DEGREES", "as_degree", "register_degree"]
+__all__ = ["DEGREES", "as_degree", "check_delta", "is_registered", "register_degree"]
 
 
 def _grande(sigma: float) -> Degree:
@@ -50,3 +52,35 @@ def as_degree(degree: str | Degree | DegreeFunction, sigma: float = 0.2) -> Degr
     if callable(degree):
         return Custom(degree)
     return DEGREES[check_choice(degree, DEGREES, name="degree")](sigma)
+
+
+def is_registered(degree: Degree) -> bool:
+    """Whether a file that holds the name and σ of a degree gives this degree again.
+
+    A class of your own may have the name of another degree, or parameters that its factory does not set.
+    """
+    if degree.name not in DEGREES:
+        return False
+    made = DEGREES[degree.name](0.2 if degree.sigma is None else degree.sigma)
+    return type(made) is type(degree) and (made == degree or vars(made) == vars(degree))
+
+
+def check_delta(delta: object, h: Tensor, *, values: bool = True) -> Tensor:
+    """What a degree function returned for the nodes of ``h``, in its precision; one positive number per node, or an error.
+
+    Looking at the values makes the CPU wait for a GPU; without ``values``, only the form is checked.
+    """
+    from torch import Tensor
+
+    from grande_gnn.errors import InvalidInputError
+
+    if isinstance(delta, Tensor) and delta.shape == (len(h),):
+        if not values or bool((delta > 0).all()):
+            return delta.to(h)
+        got = f"smallest value {delta.min().item():g}"
+    else:
+        got = f"{type(delta).__name__} {delta}"
+    raise InvalidInputError(
+        "a degree function must return one positive number per node, as a tensor of shape "
+        f"({len(h)},); got {' '.join(got.split())[:80]}"
+    )

@@ -51,6 +51,7 @@ from torch import Tensor, nn
 
 from grande_gnn.degree import Degree, degree_centrality
 from grande_gnn.engine.cpu.adam import Adam
+from grande_gnn.engine.degrees import check_delta
 from grande_gnn.engine.dropout import MaskStream
 from grande_gnn.engine.initial import initial_weights
 from grande_gnn.engine.loss import LabelledRows
@@ -238,7 +239,7 @@ class AskedDegree(Degree):
         return self.degree.name
 
     def __call__(self, h: Tensor, graph: Graph) -> Tensor:
-        delta = self.degree(h, graph)
+        delta = check_delta(self.degree(h, graph), h, values=self.last is None)
         self.last = delta.detach()
         return self.last if self.detach else delta
 

@@ -166,7 +166,9 @@ def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[NDAr
 def as_label_array(labels: Any) -> NDArray[Any]:
     """Turn labels into an array without letting numpy spell ``None`` or ``NaN`` as a class name."""
     if not isinstance(labels, (list, tuple)):
-        return np.asarray(labels)
+        # Types of pandas may hold missing values beside integers, which numpy would make floats.
+        is_pandas = hasattr(labels, "isna") and not isinstance(getattr(labels, "dtype", None), np.dtype)
+        return np.asarray(labels, dtype=object if is_pandas else None)
     values = list(labels)
     if any(label is None or isinstance(label, str) for label in values):
         array = np.empty(len(values), dtype=object)

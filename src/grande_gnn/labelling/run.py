@@ -19,7 +19,8 @@ from scipy.sparse import issparse
 
 from grande_gnn import __version__
 from grande_gnn.classifier.estimator import GrandeClassifier
-from grande_gnn.engine import DEGREES, as_degree
+from grande_gnn.engine import as_degree
+from grande_gnn.engine.degrees import is_registered
 from grande_gnn.errors import InvalidInputError
 from grande_gnn.images import (
     Extraction,
@@ -245,10 +246,10 @@ def _check_out(out: Place | None, options: LabelOptions, *sources: Path) -> None
     """Refuse, before any work, places that cannot be written to and a model that cannot be saved."""
     if out is not None:
         check_destination(Path(out), sources, options.named_places, overwrite=options.overwrite)
-        if as_degree(options.degree).name not in DEGREES:
+        if not is_registered(as_degree(options.degree)):
             raise InvalidInputError(
-                "results are written with their model, and a degree function cannot be saved: register it with "
-                f"register_degree, or pass no output folder; got {options.degree}"
+                "results are written with their model, and a degree of your own cannot be saved: register it with "
+                f"register_degree under a name of its own, or pass no output folder; got {options.degree}"
             )
     elif options.export:
         raise InvalidInputError(

@@ -24,9 +24,9 @@ from torch import Tensor
 from grande_gnn.degree import Degree
 from grande_gnn.engine.cpu.kernels import TorchKernels
 from grande_gnn.engine.cpu.node_order import NodeOrder, near_order
+from grande_gnn.engine.degrees import check_delta
 from grande_gnn.engine.loss import LabelledRows
 from grande_gnn.engine.replica import Replica, Settings
-from grande_gnn.errors import InvalidInputError
 from grande_gnn.graph import Graph
 
 __all__ = ["FunctionDegree", "KernelDegree", "TorchHops", "sigmas_and_uses"]
@@ -140,18 +140,11 @@ class FunctionDegree:
 
     def forward(self, H: Tensor) -> Tensor:
         """δ of every node, (n, R)."""
-        n = len(H)
         self._inputs = [h.clone(memory_format=torch.contiguous_format).requires_grad_() for h in H.unbind(1)]
         with torch.enable_grad():
-            self._outputs = [f(h, self.graph) for f, h in zip(self.degrees, self._inputs, strict=True)]
-        for delta in self._outputs:
-            right = isinstance(delta, Tensor) and delta.shape == (n,)
-            if not right or not bool((delta > 0).all()):
-                got = f"smallest value {delta.min().item():g}" if right else f"{type(delta).__name__} {delta}"
-                raise InvalidInputError(
-                    "a degree function must return one positive number per node, as a tensor of shape "
-                    f"({n},); got {' '.join(got.split())[:80]}"
-                )
+            self._outputs = [
+                check_delta(f(h, self.graph), h) for f, h in zip(self.degrees, self._inputs, strict=True)
+            ]
         return torch.stack([delta.detach() for delta in self._outputs], dim=1)
 
     def backward(self, gradient: Tensor) -> Tensor | None:

@@ -36,3 +36,23 @@ def photos(tmp_path, monkeypatch) -> Path:
         Image.fromarray(pixels.astype(np.uint8)).save(place / f"{i:02d}.png")
     (folder / "broken.jpg").write_bytes(b"not an image")
     return folder
+
+
+@pytest.fixture
+def assert_same():
+    """Compares everything that a user sees of two labellings."""
+
+    def compare(one, other):
+        assert one.files == other.files
+        assert one.labels == other.labels
+        assert one.given == other.given
+        assert one.runner_up == other.runner_up
+        assert one.flags() == other.flags()
+        np.testing.assert_array_equal(one.confidence, other.confidence)
+        np.testing.assert_array_equal(one.margin, other.margin)
+        assert one.accuracy == other.accuracy
+        assert one.class_accuracy == other.class_accuracy
+        assert one.bins == other.bins
+        assert one.calibration == other.calibration
+
+    return compare

@@ -2,7 +2,6 @@
 
 import shutil
 
-import numpy as np
 import pytest
 
 from grande_gnn import Labelling, LabelOptions, label_images
@@ -17,21 +16,7 @@ FIXED = LabelOptions(
 )
 
 
-def assert_same(one, other):
-    assert one.files == other.files
-    assert one.labels == other.labels
-    assert one.given == other.given
-    assert one.runner_up == other.runner_up
-    assert one.flags() == other.flags()
-    np.testing.assert_array_equal(one.confidence, other.confidence)
-    np.testing.assert_array_equal(one.margin, other.margin)
-    assert one.accuracy == other.accuracy
-    assert one.class_accuracy == other.class_accuracy
-    assert one.bins == other.bins
-    assert one.calibration == other.calibration
-
-
-def test_corrections_give_what_the_same_labels_give_with_the_settings_fixed(groups):
+def test_corrections_give_what_the_same_labels_give_with_the_settings_fixed(groups, assert_same):
     X, _, given = groups()
     first = label_features(X, given, options=FIXED)
     corrections = {"0": "dog", "40": "elk", "50": "yak", "51": "yak", "3": "", "4": "  "}
@@ -47,7 +32,7 @@ def test_corrections_give_what_the_same_labels_give_with_the_settings_fixed(grou
     assert first.given == given  # the first labelling is as it was
 
 
-def test_corrections_of_a_committee_give_what_the_same_labels_give(groups):
+def test_corrections_of_a_committee_give_what_the_same_labels_give(groups, assert_same):
     X, _, given = groups()
     options = LabelOptions(model="sgc", device="cpu", seed=5)
     labels = ["", *given[1:]]  # as many classes as before, so that the members are the same
@@ -58,7 +43,7 @@ def test_corrections_of_a_committee_give_what_the_same_labels_give(groups):
     assert expected.settings["members"] == expected.classifier.committee_.described()
 
 
-def test_corrections_of_a_loaded_labelling_are_the_same(photos, tmp_path):
+def test_corrections_of_a_loaded_labelling_are_the_same(photos, tmp_path, assert_same):
     first = label_images(photos, tmp_path / "out", AUTO)
     corrections = {"12.png": "green", "red/00.png": ""}
     result, again = first.corrected(corrections), Labelling.load(tmp_path / "out").corrected(corrections)

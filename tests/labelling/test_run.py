@@ -28,20 +28,6 @@ FIXED = LabelOptions(
 )
 
 
-def assert_same(one, other):
-    assert one.files == other.files
-    assert one.labels == other.labels
-    assert one.given == other.given
-    assert one.runner_up == other.runner_up
-    assert one.flags() == other.flags()
-    np.testing.assert_array_equal(one.confidence, other.confidence)
-    np.testing.assert_array_equal(one.margin, other.margin)
-    assert one.accuracy == other.accuracy
-    assert one.class_accuracy == other.class_accuracy
-    assert one.bins == other.bins
-    assert one.calibration == other.calibration
-
-
 def test_three_lines_label_a_folder_and_write_nothing(photos, tmp_path):
     result = label_images(photos, options=FAST)
     assert result.labels == [("red", "green", "blue")[int(Path(file).stem) % 3] for file in result.files]
@@ -140,7 +126,7 @@ def test_reuse_says_which_folders_are_left_out(photos, tmp_path, monkeypatch):
     ]
 
 
-def test_images_can_be_found_first(photos):
+def test_images_can_be_found_first(photos, assert_same):
     found = find_images(photos)
     assert_same(label_images(found, options=FAST), label_images(photos, options=FAST))
 
@@ -201,7 +187,7 @@ def test_names_must_be_one_per_sample_and_different(groups, files):
 
 
 @pytest.mark.parametrize("source", ["graph", "lists"])
-def test_a_graph_or_lists_from_a_file_replace_the_search(groups, tmp_path, source):
+def test_a_graph_or_lists_from_a_file_replace_the_search(groups, tmp_path, source, assert_same):
     """The graph is the one in the file and nothing about graphs is chosen."""
     X, _, given = groups()
     options = {"model": "sgc", "sigma": 0.2, "n_neighbors": 8, "normalize": "none", "device": "cpu"}

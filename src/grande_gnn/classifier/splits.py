@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
@@ -88,12 +87,13 @@ class LabelledKFold:
         return f"LabelledKFold(n_splits={self.n_splits}, shuffle={self.shuffle}, random_state={self.random_state})"
 
 
-def labelled_accuracy(estimator: Any, X: Any, y: ArrayLike) -> float:
+def labelled_accuracy(estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
     """A scorer: accuracy in [0, 1] over the labelled samples; unlabelled ones are ignored."""
     codes, classes = encode_labels(y)
     labelled = np.flatnonzero(codes >= 0)
     predicted = np.asarray(estimator.predict(X))[labelled]
-    return float(np.mean(predicted == classes[codes[labelled]]))
+    weights = None if sample_weight is None else np.asarray(sample_weight)[labelled]
+    return float(np.average(predicted == classes[codes[labelled]], weights=weights))
 
 
 class ScoredByLabels(ClassifierMixin):
@@ -101,8 +101,4 @@ class ScoredByLabels(ClassifierMixin):
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy in [0, 1] over the samples that have a label in y."""
-        codes, classes = encode_labels(y)
-        labelled = np.flatnonzero(codes >= 0)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[labelled]
-        predicted = np.asarray(self.predict(X))[labelled]
-        return float(accuracy_score(classes[codes[labelled]], predicted, sample_weight=weight))
+        return labelled_accuracy(self, X, y, sample_weight)
